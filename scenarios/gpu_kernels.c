@@ -1,28 +1,25 @@
 /* What a GPU's file says of measured kernels: which profile of the library has them, and what that answers. */
+#include "models/workload/format.h"
 #include "scenarios/library_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *word;
-    int32_t bits;
-} words[] = {
-    {"bf16", 1 << PC_PRECISION_BF16},
-    {"fp16", 1 << PC_PRECISION_FP16},
-    {"attention", PC_KERNELS_FOR_ATTENTION},
-    {"transfers", PC_KERNELS_FOR_TRANSFERS},
-};
-
-#define EXPECTED_WORDS "bf16, fp16, attention or transfers"
+/* A format of products, or one of two words. */
+static int32_t bits_of(const char *word) {
+    pc_product_format format;
+    if (strcmp(word, "attention") == 0) return PC_KERNELS_FOR_ATTENTION;
+    if (strcmp(word, "transfers") == 0) return PC_KERNELS_FOR_TRANSFERS;
+    return pc_product_format_find(word, &format) ? 1 << format : 0;
+}
 
 static pc_code read_word(const pc_tree *tree, const pc_node *node, int32_t *bits, pc_error *error) {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i].word, node->text) == 0) {
-            *bits |= words[i].bits;
-            return PC_OK;
-        }
-    return pc_node_refuse(tree, node, error, "%.40s: nothing that kernels answer; expected " EXPECTED_WORDS,
+    int32_t found = bits_of(node->text);
+    *bits |= found;
+    if (found) return PC_OK;
+    return pc_node_refuse(tree, node, error,
+                          "%.40s: nothing that kernels answer; expected bf16, fp16, fp8, fp8_block, mxfp8, nvfp4, "
+                          "attention or transfers",
                           node->text);
 }
 
@@ -87,9 +84,18 @@ pc_code pc_gpu_kernels_read(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
     return code ? code : read_date(tree, gpu, error);
 }
 
+/* Of the products of its layers. */
+static int32_t formats_of(const pc_model *model) {
+    int32_t bits = 0;
+    if (!pc_low_precision_is_on(&model->low)) return 1 << model->precision;
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++)
+        if (pc_product_format_is_low(model->low.product[i])) bits |= 1 << model->low.product[i];
+    return bits;
+}
+
 /* A profile that knows nothing of a run's products leaves that run as it is without, to the last bit. */
 const char *pc_gpu_kernels_of(const pc_gpu *gpu, const pc_model *model) {
-    bool answers = gpu->kernels[0] && (gpu->kernels_for & 1 << model->precision) != 0;
+    bool answers = gpu->kernels[0] && (gpu->kernels_for & formats_of(model)) != 0;
     const pc_library_file *file = answers ? pc_library_find(PC_LIBRARY_PROFILES, gpu->kernels) : NULL;
     return file ? file->name : NULL;
 }

@@ -225,8 +225,10 @@ static void warn_of(const profile_cost *cost, const char *path, pc_run_profiles_
 }
 
 void pc_run_profiles_warn(const pc_run_profiles *opened, pc_run_profiles_say *warn, void *context) {
-    for (int i = 0; i < opened->cost_count; i++)
-        warn_of(&opened->costs[i], opened->profiles[opened->costs[i].profile].path, warn, context);
+    for (int i = 0; i < opened->cost_count; i++) {
+        const opened_profile *profile = &opened->profiles[opened->costs[i].profile];
+        if (!profile->is_shipped) warn_of(&opened->costs[i], profile->path, warn, context);
+    }
 }
 
 void pc_run_profiles_close(pc_run_profiles *opened) {

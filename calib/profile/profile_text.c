@@ -34,7 +34,7 @@ static void add_value(pc_text *text, const pc_field *field, const void *row) {
 static void add_fields(pc_text *text, const pc_fields *fields, const void *row) {
     for (size_t i = 0; i < fields->count; i++) {
         const pc_field *field = &fields->field[i];
-        bool is_needed = i == 0 || !is_default(field, row); /* the first begins a fit */
+        bool is_needed = strcmp(field->name, "form") == 0 || !is_default(field, row); /* which begins a fit */
         if (is_needed && !pc_profile_text_follows(field->name)) add_value(text, field, row);
     }
 }
@@ -73,6 +73,19 @@ static void add_points(pc_text *text, const pc_fit *fit) {
     }
 }
 
+/* An axis a line: its dimension and its nodes; then what is added to log(seconds), in ten-thousandths. */
+static void add_grid(pc_text *text, const pc_log_grid *grid) {
+    int64_t count = pc_log_grid_count(grid);
+    for (int32_t a = 0; a < grid->axes; a++) {
+        pc_text_printf(text, "grid,%d", (int)grid->axis[a]);
+        for (int32_t i = 0; i < grid->nodes[a]; i++) add_number(text, grid->place[a][i], PC_TEXT_DIGITS + 1);
+        pc_text_add(text, "\n", 1);
+    }
+    if (grid->axes > 0) pc_text_printf(text, "grid_value");
+    for (int64_t i = 0; i < count; i++) pc_text_printf(text, ",%.0f", rint(grid->value[i] / PC_TEXT_GRID_UNIT) + 0.0);
+    if (grid->axes > 0) pc_text_add(text, "\n", 1);
+}
+
 static void add_fit(pc_text *text, const pc_fit *fit) {
     add_fields(text, &pc_profile_fit_fields, fit);
     add_numbers(text, "parameters", fit->parameter, fit->parameter_count);
@@ -80,6 +93,7 @@ static void add_fit(pc_text *text, const pc_fit *fit) {
     add_numbers(text, "least", fit->least, fit->dimensions);
     add_numbers(text, "most", fit->most, fit->dimensions);
     add_points(text, fit);
+    add_grid(text, &fit->grid);
 }
 
 pc_code pc_profile_text_write(const pc_profile *profile, pc_text *text, pc_error *error) {

@@ -25,7 +25,7 @@ typedef struct reader {
 #define REFUSE(r, ...) pc_error_refuse((r)->error, (r)->name, (r)->line, (r)->key, __VA_ARGS__)
 
 bool pc_profile_text_follows(const char *name) {
-    return strcmp(name, "parameter_count") == 0 || strcmp(name, "dimensions") == 0;
+    return strcmp(name, "parameter_count") == 0 || strcmp(name, "dimensions") == 0 || strcmp(name, "grid_axes") == 0;
 }
 
 /* ---- values ---- */
@@ -143,6 +143,36 @@ static pc_code take_point(reader *r) {
     return PC_OK;
 }
 
+/* One axis of a grid. */
+static pc_code take_axis(reader *r) {
+    pc_log_grid *grid = &r->fit.grid;
+    double axis, *place = grid->axes < PC_GRID_AXES ? grid->place[grid->axes] : NULL;
+    int32_t nodes = 0;
+    if (!place || !next_number(r, &axis) || axis != floor(axis) || axis < 0.0 || axis >= r->fit.dimensions)
+        return REFUSE(r, "no axis; expected at most %d, each a dimension from 0 to %d", PC_GRID_AXES,
+                      (int)r->fit.dimensions - 1);
+    while (nodes < PC_GRID_NODES && next_number(r, &place[nodes])) {
+        if (nodes > 0 && place[nodes] <= place[nodes - 1]) return REFUSE(r, "nodes that fall; expected them to rise");
+        nodes++;
+    }
+    if (nodes == 0 || !is_line_over(r)) return REFUSE(r, "no nodes; expected 1 to %d numbers", PC_GRID_NODES);
+    grid->axis[grid->axes] = (int32_t)axis;
+    grid->nodes[grid->axes++] = nodes;
+    return PC_OK;
+}
+
+static pc_code take_grid_values(reader *r) {
+    pc_log_grid *grid = &r->fit.grid;
+    int64_t count = pc_log_grid_count(grid);
+    if (grid->value || count < 1 || count > PC_GRID_VALUES)
+        return REFUSE(r, "%lld values of the axes above; expected 1 to %d, once", (long long)count, PC_GRID_VALUES);
+    grid->value = pc_alloc((size_t)count, sizeof *grid->value);
+    if (!grid->value) return pc_error_no_memory(r->error);
+    pc_code code = take_numbers(r, grid->value, (int)count);
+    for (int64_t i = 0; i < count && !code; i++) grid->value[i] *= PC_TEXT_GRID_UNIT;
+    return code;
+}
+
 static pc_code take_edges(reader *r, double *edges, bool *has) {
     *has = true;
     return take_numbers(r, edges, r->fit.dimensions);
@@ -164,6 +194,8 @@ static pc_code finish_fit(reader *r) {
     if (!has_range(r)) return REFUSE(r, "the fit above has no range; expected least and most, above zero");
     if (r->fit.count != r->room)
         return REFUSE(r, "the fit above has %lld points; expected %lld", (long long)r->fit.count, (long long)r->room);
+    if (r->fit.grid.axes > 0 && !r->fit.grid.value)
+        return REFUSE(r, "the fit above has axes of a grid alone; expected grid_value behind them");
     if (!pc_fit_foretells(&r->fit)) return REFUSE(r, "the fit above foretells nothing; expected times above zero");
     return pc_profile_add_fit(&r->profile, &r->fit, r->error);
 }
@@ -189,6 +221,8 @@ static pc_code take_in_fit(reader *r) {
     if (strcmp(r->key, "most") == 0) return take_edges(r, fit->most, &r->has_most);
     if (strcmp(r->key, "points") == 0) return take_points(r);
     if (strcmp(r->key, "point") == 0) return take_point(r);
+    if (strcmp(r->key, "grid") == 0) return take_axis(r);
+    if (strcmp(r->key, "grid_value") == 0) return take_grid_values(r);
     return take_field(r, &pc_profile_fit_fields, fit);
 }
 
