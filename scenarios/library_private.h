@@ -33,10 +33,12 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *
 void pc_library_text_free(pc_library_text *text);
 
 /* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
- * of the tree. */
+ * of the tree; its precision is looked up. */
+struct pc_reference;
 typedef struct pc_model_file {
     pc_tree tree;
     pc_setting setting;
+    struct pc_reference *references; /* owned */
 } pc_model_file;
 
 pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);
@@ -56,6 +58,13 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
 /* A machine's file, with the GPU that it names. `title` may be NULL. */
 pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);
+
+/* What a GPU's file says of its measured kernels, and what its numbers stand on: `kernels`, `kernels_for`, `basis` and
+ * `basis_date` (gpu_kernels.c). Of a tree with these keys in its schema. */
+pc_code pc_gpu_kernels_read(const pc_tree *tree, pc_gpu *gpu, pc_error *error);
+
+/* The library's profile that answers a run of this model on this GPU; NULL: none does, and the roofline answers. */
+const char *pc_gpu_kernels_of(const pc_gpu *gpu, const pc_model *model);
 
 /* Adds all numbers that such files have to a hash; of a machine its name, too, since messages say it, and its GPU. What
  * was measured of its transfers is the profile's. */

@@ -1,4 +1,5 @@
 /* A measurement as a fit sees it: which fit it belongs to, and where it lies there. */
+#include "calib/profile/profile_experts.h"
 #include "calib/profile/profile_private.h"
 
 #include <math.h>
@@ -43,7 +44,13 @@ static double extent_of(const extent *extents, const void *measurement, const ch
     return NAN;
 }
 
+/* Heads of queries that share one of keys; 1 where that is not known. */
+static double group_of(const pc_kernel_measurement *k) {
+    return k->heads > 0 && k->kv_heads > 0 ? (double)k->heads / (double)k->kv_heads : 1.0;
+}
+
 static double of_kernel(const void *measurement, const char *name) {
+    if (strcmp(name, "group") == 0) return group_of(measurement);
     return extent_of(kernel_extents, measurement, name);
 }
 
@@ -93,17 +100,22 @@ static void place_point(pc_profile_point *point, const void *measurement,
 
 /* ---- which ---- */
 
+static bool has_source(const pc_kernel_measurement *k) {
+    return k->library[0] != '\0' || k->site[0] != '\0';
+}
+
+/* Others' tables of attention have many shapes of one size of head. */
 static pc_fit_form form_of_kernel(const pc_kernel_measurement *k) {
     if (strcmp(k->kernel, "moe_layer") == 0) return PC_FIT_MOE;
     if (strncmp(k->kernel, "grouped_gemm", strlen("grouped_gemm")) == 0) return PC_FIT_GROUPED_GEMM;
     if (k->kind == PC_OPERATION_GEMM) return PC_FIT_GEMM;
-    return k->kind == PC_OPERATION_ATTENTION ? PC_FIT_ATTENTION : PC_FIT_MEMORY;
+    if (k->kind == PC_OPERATION_ATTENTION) return has_source(k) ? PC_FIT_FLASH : PC_FIT_ATTENTION;
+    return PC_FIT_MEMORY;
 }
 
 /* What a calibration of ours does not say is empty: its fits have the keys that they always had. */
 void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point *point) {
     pc_fit_key *key = &point->key;
-    bool has_source = k->library[0] != '\0' || k->site[0] != '\0';
     memset(point, 0, sizeof *point);
     key->form = form_of_kernel(k);
     copy_text(key->subject, sizeof key->subject, k->kernel);
@@ -111,15 +123,14 @@ void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point
     copy_text(key->library, sizeof key->library, k->library);
     copy_text(key->site, sizeof key->site, k->site);
     if (strcmp(k->out_dtype, k->dtype) != 0) copy_text(key->out_dtype, sizeof key->out_dtype, k->out_dtype);
-    if (key->form == PC_FIT_MOE) copy_text(key->variant, sizeof key->variant, k->variant);
     key->cache = (int32_t)k->cache;
     key->is_causal = k->kind == PC_OPERATION_ATTENTION && k->is_causal;
-    if (k->kind == PC_OPERATION_ATTENTION && has_source) {
+    if (key->form == PC_FIT_FLASH) {
         key->head_dim = k->k < INT32_MAX ? (int32_t)k->k : INT32_MAX;
         key->window = k->window;
     }
     point->seconds = k->seconds.median;
-    place_point(point, k, of_kernel);
+    if (!pc_experts_point(k, key, point->x)) place_point(point, k, of_kernel);
 }
 
 static bool is_of_experts(const pc_transfer_measurement *t) {

@@ -36,6 +36,20 @@ pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, 
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
 
+/* ---- which rows say what they are ---- */
+
+/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
+pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT "pipecast-profile-text"
+#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
+
 /* ---- fits: a measurement as a fit sees it (profile_points.c) ---- */
 
 /* All of it is set, also what lies between the members of the key: keys are the same where their bytes are. */
@@ -54,15 +68,16 @@ pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error);
 
 /* ---- the cost model: an operation of the workload as runs of the kernels that a profile has ---- */
 
-/* `times` runs of a kernel family; `bytes` of each where the family's cost goes by them. */
+/* `times` runs of a kernel family, whose name is `function` and `direction` in one, both in static storage; `bytes` of
+ * each. */
 typedef struct pc_family_run {
-    char family[48];
+    const char *function, *direction;
     double times, bytes;
 } pc_family_run;
 
-enum { PC_FAMILY_RUNS = 2 };
+enum { PC_FAMILY_RUNS = 2, PC_FAMILY_SIZE = 48 };
 
-/* How many there are: 1 or 2; 0 if no family computes this. */
+/* How many there are, of what goes by bytes: 1 or 2; 0 if no family computes this. */
 int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]);
 
 /* ---- the cost model: answers, remembered ---- */
@@ -73,7 +88,7 @@ typedef struct pc_memo pc_memo;
 
 pc_memo *pc_memo_make(void); /* NULL if memory is short */
 void pc_memo_free(pc_memo *memo);
-bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
+bool pc_memo_find(const pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
 
 /* ---- the cost model: what it has to say of the answers that it gave ---- */
@@ -89,7 +104,7 @@ void pc_notes_free(pc_notes *notes); /* NULL is fine */
 void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension);
 
 /* Something is not in the profile: `family` for `dtype`; `instead` is the dtype that stood in for it, or NULL: then the
- * roofline did. Both in static storage. */
+ * roofline did; it lasts as long as the profile. */
 void pc_notes_missing(pc_notes *notes, const char *family, const char *dtype, bool is_causal, const char *instead);
 
 /* A collective of a group that was not measured. PC_COLLECTIVES: a message between stages. */

@@ -4,6 +4,11 @@
 #include <math.h>
 #include <stddef.h>
 
+const char *pc_gpu_basis_name(pc_gpu_basis basis) {
+    static const char *const names[PC_GPU_BASES] = {"datasheet", "fitted to runs", "measured kernels"};
+    return names[basis];
+}
+
 /* ---- numbers and what they may be ---- */
 
 typedef enum bound { POSITIVE, NOT_NEGATIVE, FRACTION, FRACTION_OR_ZERO } bound;
@@ -65,6 +70,8 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"tile (columns)", x->tile_n, POSITIVE},
         {"gemm_efficiency", x->gemm_efficiency, FRACTION},
         {"gemm_efficiency_fp8", x->gemm_efficiency_fp8, FRACTION_OR_ZERO},
+        {"gemm_efficiency_fp4", x->gemm_efficiency_fp4, FRACTION_OR_ZERO},
+        {"split_accumulator", x->split_accumulator, NOT_NEGATIVE},
         {"gemm_ramp_k", x->gemm_ramp_k, NOT_NEGATIVE},
         {"attention_efficiency", x->attention_efficiency, FRACTION},
         {"flash_1", x->flash_efficiency[0], FRACTION_OR_ZERO},

@@ -15,7 +15,17 @@
 extern "C" {
 #endif
 
-enum { PC_MACHINE_NAME_SIZE = 128 };
+enum { PC_MACHINE_NAME_SIZE = 128, PC_GPU_KERNELS_SIZE = 32, PC_GPU_DATE_SIZE = 12 };
+
+/* What the times of a GPU's kernels stand on. */
+typedef enum pc_gpu_basis { PC_GPU_DATASHEET, PC_GPU_FITTED, PC_GPU_MEASURED, PC_GPU_BASES } pc_gpu_basis;
+
+/* "datasheet", "fitted to runs", "measured kernels". */
+const char *pc_gpu_basis_name(pc_gpu_basis basis);
+
+/* What measured kernels answer: products of a format, bit 1 << pc_product_format; flash attention; collectives,
+ * messages and expert dispatch. */
+enum { PC_KERNELS_FOR_ATTENTION = 1 << 16, PC_KERNELS_FOR_TRANSFERS = 1 << 17, PC_KERNELS_FOR_ALL = (1 << 18) - 1 };
 
 /* A GPU: datasheet, and the profile by which roofline costs depart from it. */
 typedef struct pc_gpu {
@@ -28,11 +38,15 @@ typedef struct pc_gpu {
     int64_t memory_bytes;
     int64_t memory_reserved_bytes; /* driver, context, communicators, fragments: not for tensors */
     int64_t l2_bytes;
-    int32_t processors; /* SMs, CUs */
+    int32_t processors;   /* SMs, CUs */
+    bool has_fp8_layouts; /* matrix units read 8 bits with a scale a tensor in any layout; else rows by rows alone */
     /* The profile. Fractions of the datasheet's rates are those of a large enough kernel alone. */
     int32_t tile_m, tile_n;      /* of GEMM kernels: work is quantised to whole waves of tiles over the processors */
     double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
-    double gemm_efficiency_fp8;  /* of the rates of 8 and 4 bits; 0: as gemm_efficiency */
+    double gemm_efficiency_fp4;  /* of the rate of 4 bits; 0: as gemm_efficiency_fp8 */
+    double gemm_efficiency_fp8;  /* of the rate of 8 bits; 0: as gemm_efficiency */
+    double split_accumulator;    /* times as long as products of 8 bits whose sums stay in the matrix units take those
+                                  * that leave them for fp32 every so often; 0: the units add in fp32 */
     double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
     double attention_efficiency; /* flash kernels, forward */
     double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */
@@ -42,6 +56,11 @@ typedef struct pc_gpu {
     double kernel_s;        /* what every kernel takes beside its work, on the GPU */
     double launch_s;        /* host time a kernel: a pass takes no less than its launches */
     double estimated_error; /* standard error of a pass's time, relative */
+    /* Where the kernels are measured ones: the profile of the library that answers before the roofline does. */
+    char kernels[PC_GPU_KERNELS_SIZE]; /* its name; "": there is none */
+    int32_t kernels_for;               /* what it answers: bits as above; the roofline answers the rest */
+    int32_t basis;                     /* pc_gpu_basis */
+    char basis_date[PC_GPU_DATE_SIZE]; /* "2026-11-23": when these numbers were made; "": not known */
 } pc_gpu;
 
 /* A kind of connection, as messages see it: time = latency + bytes / (bandwidth * efficiency), the best of the
