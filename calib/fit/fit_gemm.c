@@ -146,8 +146,7 @@ static double seconds_at(const pc_fit *fit, const double *point, double *gradien
 
 static double left_at(const pc_fit *fit, const double *point, double *variance) {
     if (!has_table(fit)) return pc_surface_at(fit, point, variance);
-    *variance = pc_log_grid_variance(&fit->grid, point);
-    return pc_log_grid_at(&fit->grid, point);
+    return pc_log_grid_ask(&fit->grid, point, variance);
 }
 
 static bool has_parameters(const pc_fit *fit) {
