@@ -115,12 +115,26 @@ static pc_code take_points(pc_fit *fit, const double *points, const double *seco
 
 /* ---- one fit ---- */
 
+/* A descent among points that are like nothing may end at numbers that no time follows from, here or elsewhere. */
+static bool leads_somewhere(const pc_fit *fit) {
+    static const double most = 1e30;
+    for (int i = 0; i < fit->parameter_count; i++)
+        if (!(fabs(fit->parameter[i]) < most)) return false;
+    for (int i = 0; i < fit->parameter_count * fit->parameter_count; i++)
+        if (!isfinite(fit->covariance[i])) return false;
+    for (int64_t i = 0; i < fit->count; i++)
+        if (!foretells_at(fit, fit->x + i * fit->dimensions)) return false;
+    return isfinite(fit->residual_deviation) && pc_fit_foretells(fit);
+}
+
 static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                           int64_t count, const double *near, pc_fit *fit, pc_error *error) {
     *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = pc_form_of(key->form)->dimensions};
     fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
     pc_code code = take_points(fit, points, seconds, count, error);
     if (!code) code = pc_form_of(key->form)->fit(fit, near, error);
+    if (!code && !leads_somewhere(fit))
+        code = pc_error_set(error, PC_ERROR_INPUT, "no numbers of this form are near the points; expected others");
     if (code) pc_fit_free(fit);
     return code;
 }

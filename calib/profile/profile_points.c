@@ -1,4 +1,5 @@
 /* A measurement as a fit sees it: which fit it belongs to, and where it lies there. */
+#include "calib/profile/profile_experts.h"
 #include "calib/profile/profile_private.h"
 
 #include <math.h>
@@ -84,7 +85,6 @@ void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point
     copy_text(key->library, sizeof key->library, k->library);
     copy_text(key->site, sizeof key->site, k->site);
     if (strcmp(k->out_dtype, k->dtype) != 0) copy_text(key->out_dtype, sizeof key->out_dtype, k->out_dtype);
-    if (key->form == PC_FIT_MOE) copy_text(key->variant, sizeof key->variant, k->variant);
     key->cache = (int32_t)k->cache;
     key->is_causal = k->kind == PC_OPERATION_ATTENTION && k->is_causal;
     if (k->kind == PC_OPERATION_ATTENTION && has_source) {
@@ -92,7 +92,7 @@ void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point
         key->window = k->window;
     }
     point->seconds = k->seconds.median;
-    place_point(point, k, of_kernel);
+    if (!pc_experts_point(k, key, point->x)) place_point(point, k, of_kernel);
 }
 
 static bool is_of_experts(const pc_transfer_measurement *t) {
