@@ -1,5 +1,6 @@
 /* pipecast profile: shows, fits, tunes and compares what was measured. */
 #include "cli/cli.h"
+#include "cli/profile_open.h"
 #include "cli/profile_tune.h"
 
 #include "calib/import/import.h"
@@ -17,8 +18,8 @@
 #include <strings.h>
 
 static const char help[] =
-    "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE] [--residuals FILE] [--fit "
-    "NAME]\n"
+    "usage: pipecast profile show PROFILE.h5|NAME [--format table|csv|json] [--figure FILE] [--residuals FILE] "
+    "[--fit NAME]\n"
     "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
     "                            [--library NAME,...] [--site NAME,...]\n"
     "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
@@ -30,7 +31,8 @@ static const char help[] =
     "A profile is what was measured on a GPU, and the fits of it; `pipecast calibrate` makes one, and\n"
     "`pipecast run --profile` uses it.\n"
     "\n"
-    "show: the device, its ceilings, every fit with its parameters and errors; json is everything.\n"
+    "show: the device, its ceilings, every fit with its parameters and errors; json is everything. NAME is one of\n"
+    "`pipecast list profiles`.\n"
     "      --figure FILE    also draw rates by size, measured and fitted, a panel an operation; svg, png or pdf\n"
     "      --residuals FILE  also draw measured over predicted times and what is left\n"
     "      --fit NAME       of these fits alone: a name that show prints, or part of one\n"
@@ -38,7 +40,7 @@ static const char help[] =
     "fit: others' measurements become a profile. INPUT is what nccl-tests print, a CSV of kernel or transfer\n"
     "times (docs/calibration.md; aiconfigurator's and SimuMax's tables as they are), or a profile, whose\n"
     "measurements are fitted again. Rows that cannot be are left out and counted.\n"
-    "  -o PROFILE.h5        where to\n"
+    "  -o PROFILE.h5        where to; with the ending .csv the fits alone, as the library's profiles are\n"
     "      --device NAME    what the device calls itself (default: what the files say)\n"
     "      --gpu NAME       the GPU of `pipecast list machines` that it is, such as h100-sxm; what is faster than\n"
     "                       its datasheet's peak is left out\n"
@@ -89,7 +91,7 @@ static int answer_show(request *r) {
     pc_profile profile = {0};
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
     if (!code && r->residuals) code = pc_figure_check_path(r->residuals, &error);
-    if (!code) code = pc_profile_read(r->paths[0], &profile, &error);
+    if (!code) code = profile_open(r->paths[0], &profile, &error);
     if (!code && r->figure) code = pc_figure_rates(&profile, r->fit, r->figure, &error);
     if (!code && r->residuals) code = pc_figure_fits(&profile, r->fit, r->residuals, &error);
     if (!code) {
@@ -195,7 +197,7 @@ static int answer_fit(request *r) {
         code =
             pc_error_set(&error, PC_ERROR_INPUT,
                          "profile fit: too few measurements of everything; expected a few sizes or shapes of one kind");
-    if (!code) code = pc_profile_write(&profile, r->output, &error);
+    if (!code) code = profile_save(&profile, r->output, &error);
     if (!code) print_done(r, &profile, left_out);
     pc_profile_free(&profile);
     return code ? report(&error) : EXIT_DONE;
@@ -271,8 +273,8 @@ static const struct action_rule {
     bool needs_output;
     int (*answer)(request *r);
 } rules[ACTIONS] = {
-    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << RESIDUALS | 1u << FIT, 1, 1, "one PROFILE.h5", false,
-              answer_show},
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << RESIDUALS | 1u << FIT, 1, 1,
+              "one PROFILE.h5, or a name of `pipecast list profiles`", false, answer_show},
     [FIT_IN] = {"fit",
                 1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
                     1u << LIBRARY | 1u << SITE | 1u << RANKS | 1u << NODES,

@@ -30,6 +30,8 @@ extern "C" {
  * - GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at
  *   `memory` (models/cost/roofline.c has the formula), times the exponential of a residual surface.
  * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key.
+ * - FLASH: x = {batch (sequences * heads), m, n, group (heads that share keys)}; the size of a head and the window are
+ *   part of the key. For tables of thousands of shapes (fit_flash.c).
  * - GROUPED_GEMM, MOE, LAW, DISPATCH: experts' products, a whole expert layer, collectives of any number of ranks, and
  *   the messages of expert parallelism (their files). */
 typedef enum pc_fit_form {
@@ -41,6 +43,7 @@ typedef enum pc_fit_form {
     PC_FIT_MOE,
     PC_FIT_LAW,
     PC_FIT_DISPATCH,
+    PC_FIT_FLASH,
     PC_FIT_FORMS
 } pc_fit_form;
 
@@ -112,6 +115,14 @@ pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 /* The same of a kernel in training, where the chip is hot and power-limited all the time: tables of inference kernels
  * are measured in short bursts, at a higher clock. Forms without a burst: as pc_fit_predict. */
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
+
+/* The backward pass of flash attention beside a measured forward one, FLASH: launch, and the forward pass's products
+ * that many times. They are 2.5 times as many FLOPs, each 1.2 times as long: 13 shapes of heads of 128 on a B200
+ * (operators/b200_training, SimuMax's) have 1.17 in the median, and their spread is the error. The A100s of the library
+ * have 1.3, fitted to whole runs. */
+#define PC_ATTENTION_BACKWARD 3.0
+#define PC_ATTENTION_BACKWARD_ERROR 0.09
+pc_estimate pc_fit_predict_attention_backward(const pc_fit *forward, const double *point);
 
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);

@@ -54,12 +54,12 @@ static double flops_of_attention(const pc_fit *fit, const double *point) {
     return pass * number_of(fit, point, "batch", 1.0) * m * n * k * share_of_pairs(&fit->key, m, n);
 }
 
-/* One rank's, where tokens go evenly; two matrices where there is no gate. */
+/* A rank's rows in all: its busiest expert has `skew` times the mean. Two matrices where there is no gate. */
 static double flops_of_experts(const pc_fit *fit, const double *point) {
     double matrices = strstr(fit->key.variant, "nongated") ? 2.0 : 3.0;
-    double rows = number_of(fit, point, "tokens", 1.0) * number_of(fit, point, "topk", 1.0);
-    double ranks = number_of(fit, point, "moe_tp", 1.0) * number_of(fit, point, "moe_ep", 1.0);
-    return 2.0 * matrices * rows * number_of(fit, point, "hidden", 1.0) * number_of(fit, point, "inter", 1.0) / ranks;
+    double rows =
+        number_of(fit, point, "rows", 1.0) * number_of(fit, point, "experts", 1.0) / number_of(fit, point, "skew", 1.0);
+    return 2.0 * matrices * rows * number_of(fit, point, "hidden", 1.0) * number_of(fit, point, "inter", 1.0);
 }
 
 double pc_rates_work(const pc_fit *fit, const double *point) {
@@ -75,9 +75,10 @@ double pc_rates_work(const pc_fit *fit, const double *point) {
 /* Whether a dimension grows along the line: of layers of experts and messages the tokens alone do, of grouped products
  * the rows of a group, of products, attention and bytes all. */
 static bool grows(const pc_fit *fit, const char *name) {
-    bool is_of_experts = dimension_of(fit, "tokens") >= 0 || dimension_of(fit, "groups") >= 0;
     static const char *const sizes[] = {"bytes", "batch", "m", "n", "k"};
-    if (is_of_experts) return strcmp(name, "tokens") == 0 || strcmp(name, "m") == 0;
+    bool is_of_messages = dimension_of(fit, "tokens") >= 0 || fit->key.form == PC_FIT_MOE;
+    if (is_of_messages) return strcmp(name, "tokens") == 0 || strcmp(name, "rows") == 0;
+    if (dimension_of(fit, "groups") >= 0) return strcmp(name, "m") == 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(name, sizes[i]) == 0) return true;
     return false;
