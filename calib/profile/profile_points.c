@@ -51,12 +51,39 @@ static double of_kernel(const void *measurement, const char *name) {
     return extent_of(kernel_extents, measurement, name);
 }
 
+static bool is_combine(const pc_transfer_measurement *t) {
+    return strncmp(t->collective, "combine", strlen("combine")) == 0;
+}
+
+/* What comes back from experts is of 16 bits, whatever went there. Tables of DeepEP do not say what went: of 16 bits
+ * it would be faster than the links, so it is of 8. Numbers of 4 bits have a scale of 8 bits each 16. */
+static double token_bytes(const pc_transfer_measurement *t) {
+    static const struct {
+        const char *dtype;
+        double bytes;
+    } known[] = {{"", 1.0}, {"fp8", 1.0}, {"fp8_block", 1.0}, {"nvfp4", 0.5625}};
+    double element = 2.0;
+    for (size_t i = 0; i < sizeof known / sizeof *known && !is_combine(t); i++)
+        if (strcmp(t->dtype, known[i].dtype) == 0) element = known[i].bytes;
+    return element * (double)t->hidden;
+}
+
+/* Ranks or nodes that a token goes to. Tables that say no processors (NVLink kernels) route in balance. */
+static double reached(const pc_transfer_measurement *t, double groups) {
+    double choices = (double)t->topk;
+    if (t->sms == 0) return groups < choices ? groups : choices;
+    return pc_fit_reached(groups, choices, (double)t->experts);
+}
+
 static double of_transfer(const void *measurement, const char *name) {
     const pc_transfer_measurement *t = measurement;
     if (strcmp(name, "bytes") == 0) return t->size_bytes;
     if (strcmp(name, "ranks") == 0) return t->ranks;
     if (strcmp(name, "nodes") == 0) return t->nodes;
     if (strcmp(name, "sms") == 0) return t->sms > 0 ? t->sms : 1.0;
+    if (strcmp(name, "token_bytes") == 0) return token_bytes(t);
+    if (strcmp(name, "ranks_reached") == 0) return reached(t, t->ranks);
+    if (strcmp(name, "nodes_reached") == 0) return reached(t, t->nodes);
     return extent_of(transfer_extents, measurement, name);
 }
 
@@ -105,6 +132,11 @@ static pc_fit_form form_of_transfer(const pc_transfer_measurement *t) {
     return is_of_experts(t) ? PC_FIT_DISPATCH : t->library[0] != '\0' ? PC_FIT_LAW : PC_FIT_TRANSFER;
 }
 
+/* Bytes alone decide how long they travel; reductions also compute. */
+static bool is_reduction(const pc_transfer_measurement *t) {
+    return strcmp(t->collective, "all_reduce") == 0 || strcmp(t->collective, "reduce_scatter") == 0;
+}
+
 void pc_profile_point_of_transfer(const pc_transfer_measurement *t, pc_profile_point *point) {
     pc_fit_key *key = &point->key;
     memset(point, 0, sizeof *point);
@@ -113,9 +145,10 @@ void pc_profile_point_of_transfer(const pc_transfer_measurement *t, pc_profile_p
     copy_text(key->link, sizeof key->link, t->link);
     copy_text(key->library, sizeof key->library, t->library);
     copy_text(key->site, sizeof key->site, t->site);
-    if (key->form == PC_FIT_DISPATCH) copy_text(key->dtype, sizeof key->dtype, t->dtype);
+    if (key->form == PC_FIT_LAW && is_reduction(t)) copy_text(key->dtype, sizeof key->dtype, t->dtype);
+    if (key->form != PC_FIT_TRANSFER) copy_text(key->variant, sizeof key->variant, t->library_version);
     if (key->form == PC_FIT_TRANSFER) key->ranks = t->ranks;
-    key->nodes = t->nodes;
+    if (key->form != PC_FIT_DISPATCH) key->nodes = t->nodes;
     point->seconds = t->seconds.median;
     place_point(point, t, of_transfer);
 }

@@ -118,13 +118,26 @@ const char *pc_measured_collective_name(pc_collective collective);
 
 /* ---- the cost model: transfers (profile_transfers.c) ---- */
 
+enum { PC_TRANSFERS_RANKS = 16 }; /* numbers of ranks that a profile measured by themselves, at most */
+
+/* The fits that answer for a collective; -1: none. */
+typedef struct pc_collective_fits {
+    int32_t count, ranks[PC_TRANSFERS_RANKS]; /* measured by themselves: TRANSFER */
+    int64_t fit[PC_TRANSFERS_RANKS];
+    int64_t law;
+} pc_collective_fits;
+
 /* Stays where it was set: `model` refers to it. */
 typedef struct pc_profile_transfers {
     const pc_profile *profile; /* borrowed */
     pc_notes *notes;           /* borrowed */
+    pc_collective_fits collective[PC_COLLECTIVES + 1];
+    bool has_exchanges;
     pc_transfer_model model;
 } pc_profile_transfers;
 
+/* Only fits of transfers inside a domain count for collectives and messages; exchanges of experts also between nodes.
+ */
 void pc_profile_transfers_set(pc_profile_transfers *transfers, const pc_profile *profile, pc_notes *notes);
 
 #endif

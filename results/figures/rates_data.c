@@ -31,12 +31,12 @@ static bool is_of_bytes(const pc_fit *fit) {
     return fit->key.form == PC_FIT_MEMORY || pc_fit_form_is_transfer(fit->key.form);
 }
 
-/* Of dispatch and combine each token once for every expert that it goes to, 2 bytes a number. */
+/* Of dispatch and combine a rank's tokens, each once for every rank that it goes to. */
 static double bytes_of(const pc_fit *fit, const double *point) {
     int bytes = dimension_of(fit, "bytes");
     if (bytes >= 0) return point[bytes];
-    return 2.0 * number_of(fit, point, "tokens", 1.0) * number_of(fit, point, "hidden", 1.0) *
-           number_of(fit, point, "topk", 1.0);
+    return number_of(fit, point, "tokens", 1.0) * number_of(fit, point, "token_bytes", 1.0) *
+           number_of(fit, point, "ranks_reached", 1.0);
 }
 
 /* Of all pairs of query and key those that a mask leaves: half of a causal square; of n keys a window's w, less the
