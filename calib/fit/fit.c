@@ -177,6 +177,14 @@ pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
+double pc_fit_seconds(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    double scatter = 0.0, variance = 0.0;
+    double base = form->seconds(fit, point, NULL, &scatter);
+    double left = form->left ? form->left(fit, point, &variance) : 0.0;
+    return left != 0.0 ? base * exp(left) : base;
+}
+
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
     const pc_form *form = pc_form_of(fit->key.form);
     prediction p = predict_by(fit, form, form->sustained_seconds ? form->sustained_seconds : form->seconds, point);
@@ -410,7 +418,9 @@ void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
         if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
         if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
         add_text(name, size, ", ", key->link);
-        add_origin(name, size, key);
+        add_text(name, size, ", ", key->library);
+        add_text(name, size, " ", key->variant);
+        add_text(name, size, " of ", key->site);
         return;
     }
     add_text(name, size, " ", key->dtype);

@@ -34,7 +34,7 @@ typedef struct pc_form {
 
 const pc_form *pc_form_of(pc_fit_form form);
 extern const pc_form pc_form_transfer, pc_form_memory, pc_form_gemm, pc_form_attention, pc_form_grouped_gemm,
-    pc_form_moe, pc_form_law, pc_form_dispatch;
+    pc_form_moe, pc_form_law, pc_form_dispatch, pc_form_flash;
 
 /* ---- what parameters are called ---- */
 
