@@ -16,6 +16,7 @@ static const struct {
     [PC_LIBRARY_MACHINES] = {"machine", "machines", "`pipecast list machines`", "a machine file (YAML)"},
     [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
     [PC_LIBRARY_SOFTWARE] = {"software", "software", "`pipecast list software`", "a file of settings (YAML)"},
+    [PC_LIBRARY_PROFILES] = {"profile", "machines/profiles", "`pipecast list profiles`", "a profile (HDF5)"},
 };
 
 const pc_library_file *pc_library_files(pc_library_kind kind, int *count) {

@@ -1,4 +1,4 @@
-/* library.h: the models, machines, GPUs and software that come with pipecast: the texts of scenarios/models,
+/* library.h: the models, machines, GPUs, profiles and software that come with pipecast: the texts of scenarios/models,
  * scenarios/machines and scenarios/software, part of the library itself, so that names mean the same in every folder
  * and without installation.
  */
@@ -20,12 +20,14 @@ typedef enum pc_library_kind {
     PC_LIBRARY_MACHINES,
     PC_LIBRARY_GPUS,
     PC_LIBRARY_SOFTWARE,
+    PC_LIBRARY_PROFILES, /* of measured kernels: `kernels` of a GPU's file names one; calib/profile/profile_text.h reads
+                            it */
     PC_LIBRARY_KINDS
 } pc_library_kind;
 
 typedef struct pc_library_file {
-    const char *name; /* the file's without ".yaml" */
-    const char *text; /* YAML */
+    const char *name; /* the file's without ".yaml" or ".csv" */
+    const char *text; /* YAML; of a profile CSV */
 } pc_library_file;
 
 /* All of one kind, `*count`, by name. Static storage. */

@@ -146,10 +146,11 @@ typedef struct prediction {
     double known, scatter; /* variances of log(seconds): of what the fit says, of one measurement */
 } prediction;
 
-static prediction predict(const pc_fit *fit, const double *point) {
-    const pc_form *form = pc_form_of(fit->key.form);
+typedef double seconds_function(const pc_fit *fit, const double *point, double *gradient, double *scatter);
+
+static prediction predict_by(const pc_fit *fit, const pc_form *form, seconds_function *seconds, const double *point) {
     double gradient[PC_FIT_PARAMETERS] = {0}, left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
-    double base = form->seconds(fit, point, gradient, &scatter);
+    double base = seconds(fit, point, gradient, &scatter);
     double surface = form->left ? form->left(fit, point, &left) : 0.0;
     int n = fit->parameter_count;
     for (int a = 0; a < n; a++) {
@@ -158,6 +159,11 @@ static prediction predict(const pc_fit *fit, const double *point) {
     }
     variance = variance > 0.0 ? variance / (base * base) : 0.0;
     return (prediction){base * exp(surface), variance + left, scatter * scatter};
+}
+
+static prediction predict(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    return predict_by(fit, form, form->seconds, point);
 }
 
 /* Of Student's distribution, for the scatter is itself estimated. */
@@ -171,11 +177,19 @@ pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
+double pc_fit_seconds(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    double scatter = 0.0, variance = 0.0;
+    double base = form->seconds(fit, point, NULL, &scatter);
+    double left = form->left ? form->left(fit, point, &variance) : 0.0;
+    return left != 0.0 ? base * exp(left) : base;
+}
+
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
     const pc_form *form = pc_form_of(fit->key.form);
-    pc_estimate burst = pc_fit_predict(fit, point);
-    double factor = form->sustained ? form->sustained(fit, point) : 1.0;
-    return (pc_estimate){factor * burst.seconds, factor * burst.standard_error};
+    prediction p = predict_by(fit, form, form->sustained_seconds ? form->sustained_seconds : form->seconds, point);
+    if (!form->sustained_seconds && form->sustained) p.seconds *= form->sustained(fit, point);
+    return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s) {
@@ -404,7 +418,9 @@ void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
         if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
         if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
         add_text(name, size, ", ", key->link);
-        add_origin(name, size, key);
+        add_text(name, size, ", ", key->library);
+        add_text(name, size, " ", key->variant);
+        add_text(name, size, " of ", key->site);
         return;
     }
     add_text(name, size, " ", key->dtype);

@@ -30,8 +30,13 @@ extern "C" {
  * - GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at
  *   `memory` (models/cost/roofline.c has the formula), times the exponential of a residual surface.
  * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key.
- * - GROUPED_GEMM, MOE, LAW, DISPATCH: experts' products, a whole expert layer, collectives of any number of ranks, and
- *   the messages of expert parallelism (their files). */
+ * - FLASH: x = {batch (sequences * heads), m, n, group (heads that share keys)}; the size of a head and the window are
+ *   part of the key. For tables of thousands of shapes (fit_flash.c).
+ * - LAW: x = {bytes, ranks}; a collective of any number of ranks inside a domain (fit_law.h has the formula). Numbers
+ *   of ranks that were not measured have a standard error of 10% more for each doubling.
+ * - DISPATCH: x = {tokens, token_bytes, ranks_reached, nodes_reached, ranks, nodes, sms}, of one rank; the messages of
+ *   expert parallelism (fit_dispatch.c has the formula).
+ * - GROUPED_GEMM, MOE: experts' products, a whole expert layer (their files). */
 typedef enum pc_fit_form {
     PC_FIT_TRANSFER,
     PC_FIT_MEMORY,
@@ -41,6 +46,7 @@ typedef enum pc_fit_form {
     PC_FIT_MOE,
     PC_FIT_LAW,
     PC_FIT_DISPATCH,
+    PC_FIT_FLASH,
     PC_FIT_FORMS
 } pc_fit_form;
 
@@ -109,9 +115,20 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
  * without allocation. */
 pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 
+/* Its seconds alone: a third of the time. */
+double pc_fit_seconds(const pc_fit *fit, const double *point);
+
 /* The same of a kernel in training, where the chip is hot and power-limited all the time: tables of inference kernels
  * are measured in short bursts, at a higher clock. Forms without a burst: as pc_fit_predict. */
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
+
+/* The backward pass of flash attention beside a measured forward one, FLASH: launch, and the forward pass's products
+ * that many times. They are 2.5 times as many FLOPs, each 1.2 times as long: 13 shapes of heads of 128 on a B200
+ * (operators/b200_training, SimuMax's) have 1.17 in the median, and their spread is the error. The A100s of the library
+ * have 1.3, fitted to whole runs. */
+#define PC_ATTENTION_BACKWARD 3.0
+#define PC_ATTENTION_BACKWARD_ERROR 0.09
+pc_estimate pc_fit_predict_attention_backward(const pc_fit *forward, const double *point);
 
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);
@@ -140,6 +157,11 @@ typedef struct pc_parameter_label {
     const char *unit;
 } pc_parameter_label;
 pc_parameter_label pc_fit_label(pc_fit_form form, int i);
+
+/* Of `groups` (ranks, or nodes) with equal parts of the experts: to how many of them a token goes that has chosen
+ * `topk` experts, each set of them as likely as any other: groups * (1 - C(e - e/g, k) / C(e, k)). Groups above zero.
+ */
+double pc_fit_reached(double groups, double topk, double experts);
 
 /* Root of the covariance's diagonal. */
 double pc_fit_standard_error(const pc_fit *fit, int parameter);

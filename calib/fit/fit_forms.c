@@ -9,7 +9,8 @@ const pc_form *pc_form_of(pc_fit_form form) {
                                            [PC_FIT_GROUPED_GEMM] = &pc_form_grouped_gemm,
                                            [PC_FIT_MOE] = &pc_form_moe,
                                            [PC_FIT_LAW] = &pc_form_law,
-                                           [PC_FIT_DISPATCH] = &pc_form_dispatch};
+                                           [PC_FIT_DISPATCH] = &pc_form_dispatch,
+                                           [PC_FIT_FLASH] = &pc_form_flash};
     _Static_assert(sizeof forms / sizeof *forms == PC_FIT_FORMS, "a form for every name");
     return forms[form];
 }

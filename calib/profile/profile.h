@@ -123,6 +123,8 @@ typedef struct pc_profile {
     int64_t fit_count, fit_room;
     pc_replay_report *replay;
     int64_t replay_count, replay_room;
+    bool is_shipped;  /* it comes with pipecast and has fits alone (profile_text.h): of each what answers, without the
+                       * measured seconds and residuals, which are NULL */
     pc_tuning tuning; /* of what it says, or, where it has no kernels, of the machine's file */
 } pc_profile;
 

@@ -73,7 +73,7 @@ static uint64_t add_fit(uint64_t hash, const pc_fit *fit) {
     hash = add_reals(add_reals(hash, fit->least, fit->dimensions), fit->most, fit->dimensions);
     hash = add_reals(add_integer(hash, fit->count), rest, sizeof rest / sizeof *rest);
     hash = add_reals(hash, fit->x, fit->count * fit->dimensions);
-    hash = add_reals(hash, fit->seconds, fit->count);
+    hash = add_reals(hash, fit->seconds, fit->seconds ? fit->count : 0);
     return add_reals(add_integer(hash, fit->weight != NULL), fit->weight, fit->weight ? fit->count : 0);
 }
 

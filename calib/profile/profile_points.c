@@ -44,8 +44,35 @@ static double extent_of(const extent *extents, const void *measurement, const ch
     return NAN;
 }
 
+/* "group": heads that share keys. */
 static double of_kernel(const void *measurement, const char *name) {
+    const pc_kernel_measurement *k = measurement;
+    if (strcmp(name, "group") == 0) return k->kv_heads > 0 ? (double)k->heads / (double)k->kv_heads : 1.0;
     return extent_of(kernel_extents, measurement, name);
+}
+
+static bool is_combine(const pc_transfer_measurement *t) {
+    return strncmp(t->collective, "combine", strlen("combine")) == 0;
+}
+
+/* What comes back from experts is of 16 bits, whatever went there. Tables of DeepEP do not say what went: of 16 bits
+ * it would be faster than the links, so it is of 8. Numbers of 4 bits have a scale of 8 bits each 16. */
+static double token_bytes(const pc_transfer_measurement *t) {
+    static const struct {
+        const char *dtype;
+        double bytes;
+    } known[] = {{"", 1.0}, {"fp8", 1.0}, {"fp8_block", 1.0}, {"nvfp4", 0.5625}};
+    double element = 2.0;
+    for (size_t i = 0; i < sizeof known / sizeof *known && !is_combine(t); i++)
+        if (strcmp(t->dtype, known[i].dtype) == 0) element = known[i].bytes;
+    return element * (double)t->hidden;
+}
+
+/* Ranks or nodes that a token goes to. Tables that say no processors (NVLink kernels) route in balance. */
+static double reached(const pc_transfer_measurement *t, double groups) {
+    double choices = (double)t->topk;
+    if (t->sms == 0) return groups < choices ? groups : choices;
+    return pc_fit_reached(groups, choices, (double)t->experts);
 }
 
 static double of_transfer(const void *measurement, const char *name) {
@@ -54,6 +81,9 @@ static double of_transfer(const void *measurement, const char *name) {
     if (strcmp(name, "ranks") == 0) return t->ranks;
     if (strcmp(name, "nodes") == 0) return t->nodes;
     if (strcmp(name, "sms") == 0) return t->sms > 0 ? t->sms : 1.0;
+    if (strcmp(name, "token_bytes") == 0) return token_bytes(t);
+    if (strcmp(name, "ranks_reached") == 0) return reached(t, t->ranks);
+    if (strcmp(name, "nodes_reached") == 0) return reached(t, t->nodes);
     return extent_of(transfer_extents, measurement, name);
 }
 
@@ -71,13 +101,13 @@ static pc_fit_form form_of_kernel(const pc_kernel_measurement *k) {
     if (strcmp(k->kernel, "moe_layer") == 0) return PC_FIT_MOE;
     if (strncmp(k->kernel, "grouped_gemm", strlen("grouped_gemm")) == 0) return PC_FIT_GROUPED_GEMM;
     if (k->kind == PC_OPERATION_GEMM) return PC_FIT_GEMM;
-    return k->kind == PC_OPERATION_ATTENTION ? PC_FIT_ATTENTION : PC_FIT_MEMORY;
+    if (k->kind != PC_OPERATION_ATTENTION) return PC_FIT_MEMORY;
+    return k->site[0] != '\0' ? PC_FIT_FLASH : PC_FIT_ATTENTION; /* others' tables have each size of head at length */
 }
 
 /* What a calibration of ours does not say is empty: its fits have the keys that they always had. */
 void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point *point) {
     pc_fit_key *key = &point->key;
-    bool has_source = k->library[0] != '\0' || k->site[0] != '\0';
     memset(point, 0, sizeof *point);
     key->form = form_of_kernel(k);
     copy_text(key->subject, sizeof key->subject, k->kernel);
@@ -87,10 +117,8 @@ void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point
     if (strcmp(k->out_dtype, k->dtype) != 0) copy_text(key->out_dtype, sizeof key->out_dtype, k->out_dtype);
     key->cache = (int32_t)k->cache;
     key->is_causal = k->kind == PC_OPERATION_ATTENTION && k->is_causal;
-    if (k->kind == PC_OPERATION_ATTENTION && has_source) {
-        key->head_dim = k->k < INT32_MAX ? (int32_t)k->k : INT32_MAX;
-        key->window = k->window;
-    }
+    if (key->form == PC_FIT_FLASH) key->head_dim = k->k < INT32_MAX ? (int32_t)k->k : INT32_MAX;
+    if (k->kind == PC_OPERATION_ATTENTION) key->window = k->window;
     point->seconds = k->seconds.median;
     if (!pc_experts_point(k, key, point->x)) place_point(point, k, of_kernel);
 }
@@ -104,6 +132,11 @@ static pc_fit_form form_of_transfer(const pc_transfer_measurement *t) {
     return is_of_experts(t) ? PC_FIT_DISPATCH : t->library[0] != '\0' ? PC_FIT_LAW : PC_FIT_TRANSFER;
 }
 
+/* Bytes alone decide how long they travel; reductions also compute. */
+static bool is_reduction(const pc_transfer_measurement *t) {
+    return strcmp(t->collective, "all_reduce") == 0 || strcmp(t->collective, "reduce_scatter") == 0;
+}
+
 void pc_profile_point_of_transfer(const pc_transfer_measurement *t, pc_profile_point *point) {
     pc_fit_key *key = &point->key;
     memset(point, 0, sizeof *point);
@@ -112,9 +145,10 @@ void pc_profile_point_of_transfer(const pc_transfer_measurement *t, pc_profile_p
     copy_text(key->link, sizeof key->link, t->link);
     copy_text(key->library, sizeof key->library, t->library);
     copy_text(key->site, sizeof key->site, t->site);
-    if (key->form == PC_FIT_DISPATCH) copy_text(key->dtype, sizeof key->dtype, t->dtype);
+    if (key->form == PC_FIT_LAW && is_reduction(t)) copy_text(key->dtype, sizeof key->dtype, t->dtype);
+    if (key->form != PC_FIT_TRANSFER) copy_text(key->variant, sizeof key->variant, t->library_version);
     if (key->form == PC_FIT_TRANSFER) key->ranks = t->ranks;
-    key->nodes = t->nodes;
+    if (key->form != PC_FIT_DISPATCH) key->nodes = t->nodes;
     point->seconds = t->seconds.median;
     place_point(point, t, of_transfer);
 }

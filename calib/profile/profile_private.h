@@ -5,6 +5,7 @@
 #include "calib/profile/profile.h"
 #include "models/cost/cost.h"
 #include "models/machine/collective.h"
+#include "models/machine/transfer_model.h"
 #include "storage/fields.h"
 #include "storage/text.h"
 
@@ -46,6 +47,20 @@ typedef struct pc_profile_point {
 void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
 void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
 
+/* ---- which rows say what they are ---- */
+
+/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
+pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT    "pipecast-profile-text"
+#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
+
 /* ---- text ---- */
 
 /* Writes the text out and frees it. */
@@ -53,15 +68,16 @@ pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error);
 
 /* ---- the cost model: an operation of the workload as runs of the kernels that a profile has ---- */
 
-/* `times` runs of a kernel family; `bytes` of each where the family's cost goes by them. */
+/* `times` runs of a kernel family, whose name is `function` and `direction` in one, both in static storage; `bytes` of
+ * each. */
 typedef struct pc_family_run {
-    char family[48];
+    const char *function, *direction;
     double times, bytes;
 } pc_family_run;
 
-enum { PC_FAMILY_RUNS = 2 };
+enum { PC_FAMILY_RUNS = 2, PC_FAMILY_SIZE = 48 };
 
-/* How many there are: 1 or 2; 0 if no family computes this. */
+/* How many there are, of what goes by bytes: 1 or 2; 0 if no family computes this. */
 int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]);
 
 /* ---- the cost model: answers, remembered ---- */
@@ -88,7 +104,7 @@ void pc_notes_free(pc_notes *notes); /* NULL is fine */
 void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension);
 
 /* Something is not in the profile: `family` for `dtype`; `instead` is the dtype that stood in for it, or NULL: then the
- * roofline did. Both in static storage. */
+ * roofline did; it lasts as long as the profile. */
 void pc_notes_missing(pc_notes *notes, const char *family, const char *dtype, bool is_causal, const char *instead);
 
 /* A collective of a group that was not measured. PC_COLLECTIVES: a message between stages. */
@@ -99,5 +115,29 @@ bool pc_notes_line(const pc_notes *notes, int number, char *line, size_t size);
 
 /* "all_reduce"; of PC_COLLECTIVES "send_recv". */
 const char *pc_measured_collective_name(pc_collective collective);
+
+/* ---- the cost model: transfers (profile_transfers.c) ---- */
+
+enum { PC_TRANSFERS_RANKS = 16 }; /* numbers of ranks that a profile measured by themselves, at most */
+
+/* The fits that answer for a collective; -1: none. */
+typedef struct pc_collective_fits {
+    int32_t count, ranks[PC_TRANSFERS_RANKS]; /* measured by themselves: TRANSFER */
+    int64_t fit[PC_TRANSFERS_RANKS];
+    int64_t law;
+} pc_collective_fits;
+
+/* Stays where it was set: `model` refers to it. */
+typedef struct pc_profile_transfers {
+    const pc_profile *profile; /* borrowed */
+    pc_notes *notes;           /* borrowed */
+    pc_collective_fits collective[PC_COLLECTIVES + 1];
+    bool has_exchanges;
+    pc_transfer_model model;
+} pc_profile_transfers;
+
+/* Only fits of transfers inside a domain count for collectives and messages; exchanges of experts also between nodes.
+ */
+void pc_profile_transfers_set(pc_profile_transfers *transfers, const pc_profile *profile, pc_notes *notes);
 
 #endif

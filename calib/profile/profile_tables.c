@@ -3,7 +3,7 @@
 /* ---- words ---- */
 
 static const char *const forms[] = {"transfer", "memory", "gemm",     "attention", "grouped_gemm",
-                                    "moe",      "law",    "dispatch", NULL};
+                                    "moe",      "law",    "dispatch", "flash",     NULL};
 static const char *const caches[] = {"cold", "hot", NULL};
 static const char *const roles[] = {"forward", "input_gradient", "weight_gradient", NULL};
 /* As pc_operation_kind; profiles have kernels alone, but the numbers are those of all kinds. */
