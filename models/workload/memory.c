@@ -41,14 +41,15 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
- * it. Of a fused loss it is that gradient instead. In pieces the head's input has its gradient in its place, and there
- * is nothing for W. */
+ * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
+ * gradient in its place, and there is nothing for W. */
 static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
     case PC_CROSS_ENTROPY_FUSED:
+    case PC_CROSS_ENTROPY_COMPILED:
         return (kept){.whole = 4 * rows + 2 * logits, .w_needs = 2 * rows + 2 * logits};
     default:
         return (kept){.whole = 4 * rows + 4 * logits, .w_needs = 2 * rows + 2 * logits};
