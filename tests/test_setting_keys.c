@@ -75,6 +75,8 @@ static const change changes[] = {
     {PC_KEY_RECOMPUTE, "full-block-2", {"setting.recompute=full-block-3"}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
+    {PC_KEY_ACTIVATION_OFFLOAD_LAYERS, "2", {0}},
+    {PC_KEY_CUDA_GRAPHS, "true", {0}},
     {PC_KEY_RANK_ORDER, "tp-pp-dp", {0}},
     {PC_KEY_OVERLAP_P2P, "false", {0}},
     {PC_KEY_OVERLAP_TP, "false", {0}},

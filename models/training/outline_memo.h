@@ -21,7 +21,7 @@ typedef struct pc_outline_places {
 typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
     pc_part part;
-    int64_t microbatch_size, seq_len, sums_apart;
+    int64_t microbatch_size, seq_len, sums_apart, offload_layers;
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;

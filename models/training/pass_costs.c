@@ -1,5 +1,6 @@
 /* What passes take: on the GPU, kernels one after the other and the collectives of tensor parallelism between or beside
- * them; or on the host, the launches of both, where those take longer.
+ * them; or on the host, the launches of both, where those take longer. Activations that go to the host and come back
+ * (offload_layers) are a third timeline, which counts as the launches do.
  *
  * The host launches ahead and waits for nothing, neither for kernels nor for collectives. So a pass has two timelines
  * and lasts as long as the longer one: max(L, K + E). L is the launches, K the kernels, and E what collectives last
@@ -74,14 +75,23 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
     pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;
 }
 
-static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, const pc_part *part, pc_pass_kind kind,
-                         pc_pass_cost *pass, pc_error *error) {
+double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,
+                         double launch_bound_s) {
+    bool copies = part->activation.offloaded > 0 && kind != PC_PASS_R && kind != PC_PASS_W;
+    double copies_s = copies ? (double)part->activation.offloaded / outline->spec->machine.host_link_bytes_per_s : 0;
+    return copies_s > launch_bound_s ? copies_s : launch_bound_s;
+}
+
+static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, const pc_part_cost *part,
+                         pc_pass_kind kind, pc_pass_cost *pass, pc_error *error) {
     pc_operations operations;
     bool has_r = outline->spec->generator->recomputes;
-    pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, part, kind, has_r, &operations, error);
+    pc_code code =
+        pc_pass_operations(&outline->spec->model, &outline->cut, &part->part, kind, has_r, &operations, error);
     if (code) return code;
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &operations);
-    double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    double host_s = pc_outline_host_s(outline, part, kind, sum.launch_bound_s);
+    double compute_s = sum.kernel_s > host_s ? sum.kernel_s : host_s;
     *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,
                            .compute_s = compute_s,
                            .standard_error_s = sum.standard_error,
@@ -95,11 +105,10 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     const pc_generator *generator = spec->generator;
     const pc_pass_forms forms = {
         .has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
-    pc_code code = PC_OK;
+    pc_code code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
-            code = make_pass(outline, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
-    if (!code) code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
+            code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     return code;

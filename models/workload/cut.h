@@ -104,6 +104,9 @@ typedef struct pc_cut {
     pc_gradient_accumulation gradient_accumulation;
     pc_kernels kernels;
     int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
+     * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
+    int64_t offload_layers;
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives

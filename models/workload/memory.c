@@ -203,6 +203,17 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 
+/* Of layers of which nothing is recomputed. Two of them at a time are on their way, as Transformer Engine's double
+ * buffers have them. */
+static void offload(const kept *layer, int64_t layers, pc_part_activation *activation) {
+    pc_wide bytes = layers * layer->whole;
+    activation->offloaded = (int64_t)bytes;
+    activation->taken -= (int64_t)bytes;
+    activation->kept -= (int64_t)bytes;
+    activation->b_frees -= (int64_t)(layers * pc_max(layer->whole - layer->w_needs, 0));
+    activation->working += (int64_t)(pc_min(layers, 2) * layer->whole);
+}
+
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of(model, cut);
@@ -222,6 +233,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
                                        .b_frees = (int64_t)b_frees,
                                        .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
                                        .working = (int64_t)working};
+    offload(&layer, pc_min(cut->offload_layers, part->layers), activation);
     return PC_OK;
 }
 
