@@ -1,6 +1,7 @@
 /* pipecast list: what there is to choose from. */
 #include "cli/cli.h"
 #include "cli/list_keys.h"
+#include "cli/profile_open.h"
 
 #include "engine/names.h"
 #include "engine/numbers.h"
@@ -17,10 +18,13 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: pipecast list schedules|models|machines|software|scenarios\n"
+    "usage: pipecast list schedules|models|machines|software|profiles|scenarios\n"
     "       pipecast list keys [--format table|markdown|flags]\n"
     "\n"
-    "Models, machines and software are those of the library that is part of pipecast.\n"
+    "Models, machines, software and profiles are those of the library that is part of pipecast.\n"
+    "Behind a machine's GPU stands what its kernels' times are from: measured kernels (in bf16: of a profile\n"
+    "below), runs that its file was fitted to, or a datasheet.\n"
+    "Profiles have the kernels and collectives that others measured on a GPU, as fits.\n"
     "Below a software stands what it sets, where a scenario does not.\n"
     "Behind a schedule stands in brackets who gives an order of it too: a making.\n"
     "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
@@ -171,17 +175,18 @@ static pc_code print_machine(int width, const char *name, pc_error *error) {
     if (pc_library_load_machine(name, &m, error)) return print_fault(width, name, error);
     char size[32] = "any";
     if (m.machine.nodes) snprintf(size, sizeof size, "%lld", (long long)m.machine.nodes * m.machine.gpus_per_node);
-    printf("%-*s  %-14s  %9g  %9.4g  %6d  %6d  %4s  %s\n", width, name, m.machine.gpu.name,
-           m.machine.gpu.matrix_flops_per_s / PC_FLOP_PER_TFLOP, (double)m.machine.gpu.memory_bytes / PC_BYTES_PER_GIB,
-           m.machine.gpus_per_node, m.machine.domain_gpus, size, m.title);
+    printf("%-*s  %-18s  %-16s  %9g  %9.4g  %6d  %6d  %4s  %s\n", width, name, m.machine.gpu.name,
+           pc_gpu_basis_name((pc_gpu_basis)m.machine.gpu.basis), m.machine.gpu.matrix_flops_per_s / PC_FLOP_PER_TFLOP,
+           (double)m.machine.gpu.memory_bytes / PC_BYTES_PER_GIB, m.machine.gpus_per_node, m.machine.domain_gpus, size,
+           m.title);
     return PC_OK;
 }
 
 static int list_machines(void) {
     int count, width = width_of_names(PC_LIBRARY_MACHINES);
     const pc_library_file *files = pc_library_files(PC_LIBRARY_MACHINES, &count);
-    printf("%-*s  %-14s  %9s  %9s  %6s  %6s  %4s  title\n", width, "name", "GPU", "TFLOP/s", "mem. GiB", "a node",
-           "domain", "GPUs");
+    printf("%-*s  %-18s  %-16s  %9s  %9s  %6s  %6s  %4s  title\n", width, "name", "GPU", "kernels from", "TFLOP/s",
+           "mem. GiB", "a node", "domain", "GPUs");
     pc_error error = {0};
     pc_code code = PC_OK;
     for (int i = 0; i < count && !code; i++) code = print_machine(width, files[i].name, &error);
@@ -221,7 +226,7 @@ static int list_software(void) {
 enum { FORMAT, HELP };
 static const option_spec options[] = {{"format", 0, "FORMAT"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
 
-#define EXPECTED "expected schedules, models, machines, software, scenarios or keys"
+#define EXPECTED "expected schedules, models, machines, software, profiles, scenarios or keys"
 
 static int list(const char *what, const char *format) {
     if (strcmp(what, "keys") == 0) return list_keys(format ? format : "table");
@@ -231,9 +236,10 @@ static int list(const char *what, const char *format) {
     if (strcmp(what, "models") == 0) return list_models();
     if (strcmp(what, "machines") == 0) return list_machines();
     if (strcmp(what, "software") == 0) return list_software();
+    if (strcmp(what, "profiles") == 0) return list_profiles();
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = what};
-    pc_nearest_offer_words(&nearest, "schedules|models|machines|software|scenarios|keys");
+    pc_nearest_offer_words(&nearest, "schedules|models|machines|software|profiles|scenarios|keys");
     pc_nearest_offer_as(&nearest, "machines", "gpus");
     return report_usage("list: '%s'%s; " EXPECTED, what, pc_nearest_hint(&nearest, hint));
 }

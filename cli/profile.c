@@ -1,5 +1,6 @@
 /* pipecast profile: shows, fits, tunes and compares what was measured. */
 #include "cli/cli.h"
+#include "cli/profile_open.h"
 #include "cli/profile_tune.h"
 
 #include "calib/import/import.h"
@@ -16,8 +17,9 @@
 #include <strings.h>
 
 static const char help[] =
-    "usage: pipecast profile show PROFILE.h5 [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
+    "usage: pipecast profile show PROFILE.h5|NAME [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
     "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
+    "                            [--library NAME,...] [--site NAME,...]\n"
     "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
     "       pipecast profile tune MEASURED.csv [-o TUNED.h5] [--parameters NAME,...] [--by COLUMN,...]\n"
     "                            [--profile BASE.h5] [--format table|csv|json] [--set KEY=VALUE] [--allow-outside]\n"
@@ -27,16 +29,21 @@ static const char help[] =
     "A profile is what was measured on a GPU, and the fits of it; `pipecast calibrate` makes one, and\n"
     "`pipecast run --profile` uses it.\n"
     "\n"
-    "show: the device, its ceilings, every fit with its parameters and errors; json is everything.\n"
+    "show: the device, its ceilings, every fit with its parameters and errors; json is everything. NAME is one of\n"
+    "`pipecast list profiles`.\n"
     "      --figure FILE    also draw measured over predicted times and residuals; svg, png or pdf\n"
     "      --fit NAME       of these fits alone: a name that show prints, or part of one\n"
     "\n"
     "fit: others' measurements become a profile. INPUT is what nccl-tests print, a CSV of kernel or transfer\n"
-    "times (docs/calibration.md), or a profile, whose measurements are fitted again.\n"
-    "  -o PROFILE.h5        where to\n"
+    "times (docs/calibration.md; aiconfigurator's and SimuMax's tables as they are), or a profile, whose\n"
+    "measurements are fitted again. Rows that cannot be are left out and counted.\n"
+    "  -o PROFILE.h5        where to; with the ending .csv the fits alone, as the library's profiles are\n"
     "      --device NAME    what the device calls itself (default: what the files say)\n"
-    "      --gpu NAME       the GPU of `pipecast list machines` that it is, such as h100-sxm\n"
-    "      --processors N   its SMs or CUs; needed for matrix products and attention\n"
+    "      --gpu NAME       the GPU of `pipecast list machines` that it is, such as h100-sxm; what is faster than\n"
+    "                       its datasheet's peak is left out\n"
+    "      --processors N   its SMs or CUs; needed for matrix products and attention (default: the GPU's)\n"
+    "      --library NAME,...  of tables that name libraries the rows of these alone; of others who computed it\n"
+    "      --site NAME,...  the same of those who measured\n"
     "      --collective NAME, --link NAME, --ranks N, --nodes N\n"
     "                       of nccl-tests output that does not say so; links are nvlink, pcie, network, loopback\n"
     "\n"
@@ -70,7 +77,7 @@ typedef struct request {
     const char *output, *figure, *fit, *device, *gpu;
     pc_format format;
     int64_t processors, ranks, nodes;
-    const char *collective, *link;
+    const char *collective, *link, *library, *site;
     profile_tune tune;
 } request;
 
@@ -80,7 +87,7 @@ static int answer_show(request *r) {
     pc_error error = {0};
     pc_profile profile = {0};
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
-    if (!code) code = pc_profile_read(r->paths[0], &profile, &error);
+    if (!code) code = profile_open(r->paths[0], &profile, &error);
     if (!code && r->figure) code = pc_figure_fits(&profile, r->fit, r->figure, &error);
     if (!code) {
         code = pc_profile_show(&profile, r->format, stdout, &error);
@@ -108,33 +115,53 @@ static int answer_compare(request *r) {
 
 /* ---- fit ---- */
 
-static pc_code gather(const request *r, pc_profile *profile, pc_error *error) {
+/* NULL if the name is none of the library's, and the user's own. */
+static const char *known_gpu(const char *name) {
+    int count;
+    const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
+    for (int i = 0; name && i < count; i++)
+        if (strcasecmp(known[i].name, name) == 0) return known[i].name;
+    return NULL;
+}
+
+static pc_code gather(const request *r, const pc_gpu *gpu, pc_profile *profile, pc_import_report *report,
+                      pc_error *error) {
     const pc_import_options options = {.collective = r->collective,
                                        .link = r->link,
                                        .ranks = (int)r->ranks,
                                        .nodes = (int)r->nodes,
-                                       .device = r->device};
+                                       .device = r->device,
+                                       .library = r->library,
+                                       .site = r->site,
+                                       .gpu = gpu};
     pc_code code = pc_import_check_options(&options, error);
     if (code) return pc_error_prefix(error, "profile fit"), code;
-    return pc_profile_import_all(profile, r->paths, r->path_count, &options, error);
+    return pc_profile_import_all(profile, r->paths, r->path_count, &options, report, error);
 }
 
 /* What the user says counts more than what files say. */
-static void set_device(const request *r, pc_profile_device *device) {
+static void set_device(const request *r, const pc_gpu *gpu, pc_profile_device *device) {
     if (r->device) snprintf(device->name, sizeof device->name, "%s", r->device);
     if (r->gpu) snprintf(device->gpu, sizeof device->gpu, "%s", r->gpu);
+    if (gpu && device->processors < 1) device->processors = gpu->processors;
     if (r->processors > 0) device->processors = (int32_t)r->processors;
 }
 
 /* A machine's file of the user's may have a GPU of its own, so that an unknown name is no error. */
 static void warn_of_gpu(const char *gpu) {
-    int count;
-    const pc_library_file *known = pc_library_files(PC_LIBRARY_GPUS, &count);
-    for (int i = 0; i < count; i++)
-        if (strcasecmp(known[i].name, gpu) == 0) return;
+    if (known_gpu(gpu)) return;
     report_usage("warning: --gpu: '%s' is no GPU of `pipecast list machines`; only machines whose file names it so can "
                  "use the profile",
                  gpu);
+}
+
+static void print_left_out(const pc_import_report *report) {
+    for (int i = 0; i < PC_IMPORT_REASONS; i++) {
+        const pc_import_left_out *rows = &report->left_out[i];
+        if (rows->count < 1) continue;
+        report_usage("warning: %" PRId64 " row%s left out: %s; the first is %s", rows->count,
+                     rows->count == 1 ? "" : "s", pc_import_reason_text((pc_import_reason)i), rows->first);
+    }
 }
 
 static void print_done(const request *r, const pc_profile *profile, int64_t left_out) {
@@ -151,16 +178,21 @@ static int answer_fit(request *r) {
     pc_error error = {0};
     pc_profile profile = {0};
     int64_t left_out = 0;
-    pc_code code = gather(r, &profile, &error);
+    pc_gpu gpu;
+    pc_import_report rows = {0};
+    const char *known = known_gpu(r->gpu);
+    pc_code code = known ? pc_library_load_gpu(known, &gpu, &error) : PC_OK;
+    if (!code) code = gather(r, known ? &gpu : NULL, &profile, &rows, &error);
     if (!code) {
-        set_device(r, &profile.device);
+        print_left_out(&rows);
+        set_device(r, known ? &gpu : NULL, &profile.device);
         code = pc_profile_fit(&profile, &left_out, &error);
     }
     if (!code && profile.fit_count == 0)
         code =
             pc_error_set(&error, PC_ERROR_INPUT,
                          "profile fit: too few measurements of everything; expected a few sizes or shapes of one kind");
-    if (!code) code = pc_profile_write(&profile, r->output, &error);
+    if (!code) code = profile_save(&profile, r->output, &error);
     if (!code) print_done(r, &profile, left_out);
     pc_profile_free(&profile);
     return code ? report(&error) : EXIT_DONE;
@@ -187,6 +219,8 @@ enum {
     PROCESSORS,
     COLLECTIVE,
     LINK,
+    LIBRARY,
+    SITE,
     RANKS,
     NODES,
     PARAMETERS,
@@ -207,6 +241,8 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"processors", 0, "N"},
                                       {"collective", 0, "NAME"},
                                       {"link", 0, "NAME"},
+                                      {"library", 0, "NAME,..."},
+                                      {"site", 0, "NAME,..."},
                                       {"ranks", 0, "N"},
                                       {"nodes", 0, "N"},
                                       {"parameters", 0, "NAME,..."},
@@ -230,10 +266,11 @@ static const struct action_rule {
     bool needs_output;
     int (*answer)(request *r);
 } rules[ACTIONS] = {
-    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1, "one PROFILE.h5", false, answer_show},
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1,
+              "one PROFILE.h5, or a name of `pipecast list profiles`", false, answer_show},
     [FIT_IN] = {"fit",
                 1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
-                    1u << RANKS | 1u << NODES,
+                    1u << LIBRARY | 1u << SITE | 1u << RANKS | 1u << NODES,
                 1, INT32_MAX, "one INPUT or more", true, answer_fit},
     [TUNE] = {"tune",
               1u << OUTPUT | 1u << FORMAT | 1u << PARAMETERS | 1u << BY | 1u << BASE | 1u << SET | 1u << ALLOW_OUTSIDE |
@@ -269,11 +306,12 @@ static bool take_tune_option(profile_tune *tune, int option, const char *value) 
 }
 
 static bool take_option(request *r, int option, const char *value) {
-    const char **texts[] = {[OUTPUT] = &r->output,  [FIGURE] = &r->figure,
-                            [FIT] = &r->fit,        [DEVICE] = &r->device,
-                            [GPU] = &r->gpu,        [COLLECTIVE] = &r->collective,
-                            [LINK] = &r->link,      [PARAMETERS] = &r->tune.parameters,
-                            [BASE] = &r->tune.base, [QUIET] = NULL};
+    const char **texts[] = {[OUTPUT] = &r->output,   [FIGURE] = &r->figure,
+                            [FIT] = &r->fit,         [DEVICE] = &r->device,
+                            [GPU] = &r->gpu,         [COLLECTIVE] = &r->collective,
+                            [LIBRARY] = &r->library, [SITE] = &r->site,
+                            [LINK] = &r->link,       [PARAMETERS] = &r->tune.parameters,
+                            [BASE] = &r->tune.base,  [QUIET] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
     if (option == FORMAT) return argument_format("--format", value, &r->format);
     if (option == PROCESSORS)

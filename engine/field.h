@@ -36,6 +36,7 @@ typedef struct pc_field {
     int64_t least, most;        /* of whole numbers, both 0: any; of REAL and ANY `least` alone */
     bool is_optional;           /* it may be "not defined": files say how that looks, and have "" for a text */
     size_t stored_size;         /* bytes that a choice has in files; 0: those of the longest */
+    bool may_lack;              /* files from before there was such a field lack it: read, it stays as it was */
 } pc_field;
 
 /* Where it lies: PC_FIELD_AT(pc_profile, name). */

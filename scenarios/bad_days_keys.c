@@ -66,7 +66,7 @@ static pc_code check_jitter(const pc_setting *setting, pc_error *error) {
     if (!has_profile_jitter(setting)) return PC_OK;
     if (!has_samples)
         return pc_error_blame(error, path, "profile means nothing without samples; expected samples beside it");
-    if (setting->given[PC_KEY_PROFILE]) return PC_OK;
+    if (setting->given[PC_KEY_PROFILE] && setting->value[PC_KEY_PROFILE].reference->path) return PC_OK;
     return pc_error_blame(error, path, "that of a profile, and there is none; expected profile beside it");
 }
 

@@ -1,5 +1,5 @@
-"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders as a text; and
-names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
+"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders, and every
+profile of measured kernels (CSV), as a text; and names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
 as tables.
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
@@ -12,8 +12,9 @@ import pathlib
 import re
 import sys
 
-KINDS = [("PC_LIBRARY_MODELS", "models"), ("PC_LIBRARY_MACHINES", "machines"), ("PC_LIBRARY_GPUS", "machines/gpus"),
-         ("PC_LIBRARY_SOFTWARE", "software")]
+KINDS = [("PC_LIBRARY_MODELS", "models", "yaml"), ("PC_LIBRARY_MACHINES", "machines", "yaml"),
+         ("PC_LIBRARY_GPUS", "machines/gpus", "yaml"), ("PC_LIBRARY_SOFTWARE", "software", "yaml"),
+         ("PC_LIBRARY_PROFILES", "machines/profiles", "csv")]
 LINE = 100  # bytes of a file a line of C
 
 
@@ -84,17 +85,17 @@ def main(folder, output, depfile):
         '#include "scenarios/intervals.h"', '#include "scenarios/written_names.h"', ""
     ], [folder / "names.csv", folder / "intervals.csv"]
     counts = []
-    for kind, name in KINDS:
-        files = sorted((folder / name).glob("*.yaml"), key=lambda path: path.stem)
+    for kind, name, ending in KINDS:
+        files = sorted((folder / name).glob(f"*.{ending}"), key=lambda path: path.stem)
         inputs += [folder / name, *files]
         lines.append(f"static const pc_library_file {kind.lower()}[] = {{")
         lines += [f'    {{"{path.stem}",\n{quoted(path.read_text(encoding="utf-8"))}}},' for path in files]
         lines += ["    {NULL, NULL},", "};", ""]
         counts.append(len(files))
     lines.append("const pc_library_file *const pc_library_embedded[PC_LIBRARY_KINDS] = {")
-    lines += [f"    [{kind}] = {kind.lower()}," for kind, _ in KINDS] + ["};"]
+    lines += [f"    [{kind}] = {kind.lower()}," for kind, _, _ in KINDS] + ["};"]
     lines.append("const int pc_library_embedded_count[PC_LIBRARY_KINDS] = {")
-    lines += [f"    [{kind}] = {count}," for (kind, _), count in zip(KINDS, counts)] + ["};", ""]
+    lines += [f"    [{kind}] = {count}," for (kind, _, _), count in zip(KINDS, counts)] + ["};", ""]
     lines += names_of(folder / "names.csv") + intervals_of(folder / "intervals.csv")
     write_if_changed(output, "\n".join(lines))
     depfile.write_text(f"{output}: " + " ".join(str(path).replace(" ", "\\ ") for path in inputs) + "\n")

@@ -16,6 +16,7 @@ static const struct {
     [PC_LIBRARY_MACHINES] = {"machine", "machines", "`pipecast list machines`", "a machine file (YAML)"},
     [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
     [PC_LIBRARY_SOFTWARE] = {"software", "software", "`pipecast list software`", "a file of settings (YAML)"},
+    [PC_LIBRARY_PROFILES] = {"profile", "machines/profiles", "`pipecast list profiles`", "a profile (HDF5)"},
 };
 
 const pc_library_file *pc_library_files(pc_library_kind kind, int *count) {
@@ -210,4 +211,9 @@ pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, p
     pc_code code = pc_machine_file_read(name, &place, &made.machine, made.title, error);
     if (!code) *machine = made;
     return code;
+}
+
+pc_code pc_library_load_gpu(const char *name, pc_gpu *gpu, pc_error *error) {
+    pc_place place = pc_place_of_user();
+    return pc_gpu_file_read(name, &place, gpu, error);
 }

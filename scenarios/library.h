@@ -1,4 +1,4 @@
-/* library.h: the models, machines, GPUs and software that come with pipecast: the texts of scenarios/models,
+/* library.h: the models, machines, GPUs, profiles and software that come with pipecast: the texts of scenarios/models,
  * scenarios/machines and scenarios/software, part of the library itself, so that names mean the same in every folder
  * and without installation.
  */
@@ -20,12 +20,14 @@ typedef enum pc_library_kind {
     PC_LIBRARY_MACHINES,
     PC_LIBRARY_GPUS,
     PC_LIBRARY_SOFTWARE,
+    PC_LIBRARY_PROFILES, /* of measured kernels: `kernels` of a GPU's file names one; calib/profile/profile_text.h reads
+                            it */
     PC_LIBRARY_KINDS
 } pc_library_kind;
 
 typedef struct pc_library_file {
-    const char *name; /* the file's without ".yaml" */
-    const char *text; /* YAML */
+    const char *name; /* the file's without ".yaml" or ".csv" */
+    const char *text; /* YAML; of a profile CSV */
 } pc_library_file;
 
 /* All of one kind, `*count`, by name. Static storage. */
@@ -51,6 +53,9 @@ typedef struct pc_library_machine {
  * is wrong with it, or what it may have meant. */
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
+
+/* The same of a GPU; of a machine's name its GPU. */
+pc_code pc_library_load_gpu(const char *name, pc_gpu *gpu, pc_error *error);
 
 /* Of a file of settings that a software is known by (`software`): its title, "" if it has none. */
 pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc_error *error);

@@ -57,6 +57,13 @@ pc_code pc_gpu_file_read(const char *name, const pc_place *place, pc_gpu *gpu, p
 pc_code pc_machine_file_read(const char *name, const pc_place *place, pc_machine *machine, char title[PC_TITLE_SIZE],
                              pc_error *error);
 
+/* What a GPU's file says of its measured kernels, and what its numbers stand on: `kernels`, `kernels_for`, `basis` and
+ * `basis_date` (gpu_kernels.c). Of a tree with these keys in its schema. */
+pc_code pc_gpu_kernels_read(const pc_tree *tree, pc_gpu *gpu, pc_error *error);
+
+/* The library's profile that answers a run of this model on this GPU; NULL: none does, and the roofline answers. */
+const char *pc_gpu_kernels_of(const pc_gpu *gpu, const pc_model *model);
+
 /* Adds all numbers that such files have to a hash; of a machine its name, too, since messages say it, and its GPU. What
  * was measured of its transfers is the profile's. */
 void pc_gpu_hash(const pc_gpu *gpu, pc_hash *hash);

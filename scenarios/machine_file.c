@@ -94,7 +94,13 @@ static pc_schema_field field_of(const pc_schema_field *words, int word_count, co
 
 #define TEXT(key)                                                                                                      \
     { .path = (key) }
-static const pc_schema_field gpu_words[] = {{.path = "gpu", .is_required = true}, TEXT("title"), TEXT("source")};
+static const pc_schema_field gpu_words[] = {{.path = "gpu", .is_required = true},
+                                            TEXT("title"),
+                                            TEXT("source"),
+                                            TEXT("kernels"),
+                                            {.path = "kernels_for", .is_list = true},
+                                            TEXT("basis"),
+                                            TEXT("basis_date")};
 static pc_schema_field gpu_field(int index) {
     return field_of(gpu_words, COUNT_OF(gpu_words), gpu_rules, COUNT_OF(gpu_rules), index);
 }
@@ -201,6 +207,7 @@ static pc_code read_gpu(const char *name, const pc_place *place, pc_gpu *gpu, pc
     code = read_name(&text.tree, "gpu", made.name, error);
     if (!code) code = parse_numbers(&text.tree, gpu_rules, COUNT_OF(gpu_rules), true, &made, error);
     if (!code) code = parse_numbers(&text.tree, profile_rules, COUNT_OF(profile_rules), true, &made, error);
+    if (!code) code = pc_gpu_kernels_read(&text.tree, &made, error);
     pc_library_text_free(&text);
     if (!code) *gpu = made;
     return code;
@@ -227,6 +234,19 @@ static pc_code read_own_gpu(const pc_library_text *text, bool has_base, pc_gpu *
     return pc_tree_refuse(&text->tree, "gpu", error, "missing; expected the name of a GPU, or from, another machine");
 }
 
+/* Whoever departs from a GPU's profile means these numbers, which measured kernels would pass over. */
+static bool has_own_profile(const pc_tree *tree) {
+    for (int i = 0; i < COUNT_OF(profile_rules); i++)
+        if (pc_node_find(tree->nodes, profile_rules[i].path)) return true;
+    return false;
+}
+
+static void forget_kernels(pc_gpu *gpu) {
+    memset(gpu->kernels, 0, sizeof gpu->kernels);
+    gpu->kernels_for = 0;
+    if (gpu->basis == PC_GPU_MEASURED) gpu->basis = PC_GPU_DATASHEET;
+}
+
 /* The numbers of this file over those of the machine that it stands on. */
 /* NOLINTNEXTLINE(misc-no-recursion): as read_base */
 static pc_code parse_machine(const pc_library_text *text, int depth, pc_machine *machine, pc_error *error) {
@@ -239,6 +259,7 @@ static pc_code parse_machine(const pc_library_text *text, int depth, pc_machine 
     if (!code) code = parse_numbers(tree, machine_rules, COUNT_OF(machine_rules), !from, &made, error);
     if (!code) code = parse_numbers(tree, profile_rules, COUNT_OF(profile_rules), false, &made.gpu, error);
     if (code) return code;
+    if (has_own_profile(tree)) forget_kernels(&made.gpu);
     code = pc_node_blame(tree, pc_node_find(tree->nodes, "machine"), pc_machine_check(&made, error), error);
     if (!code) *machine = made;
     return code;

@@ -26,8 +26,14 @@ static pc_reference *find(pc_reference *list, pc_key key, const pc_place *place,
     return NULL;
 }
 
+/* "none", or a profile of the library: neither has a path. */
+static bool is_word(pc_key key, const char *text) {
+    return key == PC_KEY_PROFILE && (strcmp(text, "none") == 0 || pc_library_find(PC_LIBRARY_PROFILES, text));
+}
+
 /* A profile is not opened here: who runs the scenario does. */
 static void find_profile(pc_reference *reference) {
+    if (is_word(PC_KEY_PROFILE, reference->text)) return;
     reference->path = pc_place_join(reference->place.folder, reference->text);
     if (reference->path) pc_place_check(&reference->place, reference->text, reference->path, &reference->error);
 }
@@ -131,7 +137,7 @@ pc_code pc_reference_find(pc_reference **list, pc_key key, const pc_place *place
         if (code) return code;
         reference = *list;
         read_reference(reference);
-        bool has_path = key != PC_KEY_PROFILE || reference->path;
+        bool has_path = key != PC_KEY_PROFILE || reference->path || is_word(key, value->text);
         if (reference->error.code == PC_ERROR_NO_MEMORY || !has_path) return pc_error_no_memory(error);
     }
     value->reference = reference;

@@ -132,6 +132,7 @@ static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
     add_parts(hash, spec);
     add_generator(hash, iteration->generator);
     pc_machine_hash(&iteration->machine, hash);
+    if (spec->shipped_profile) add(hash, iteration->machine.gpu.kernels_for);
     pc_gpu_hash(&iteration->bad_days.other_gpu, hash);
     add_empirical(hash, &iteration->bad_days.passes);
 }

@@ -68,9 +68,10 @@ int64_t pc_scenario_run_count(const pc_scenario *scenario) {
     return scenario->run_count;
 }
 
+/* By name, or by what a machine's GPU names. */
 bool pc_scenario_has_profiles(const pc_scenario *scenario) {
     for (const pc_reference *x = scenario->references; x; x = x->next)
-        if (x->key == PC_KEY_PROFILE) return true;
+        if (x->key == PC_KEY_PROFILE || (x->key == PC_KEY_MACHINE && x->machine.gpu.kernels[0])) return true;
     return false;
 }
 

@@ -38,6 +38,7 @@ static bool get(hid_t object, const pc_field *field, void *row) {
     char text[PC_FIELD_TEXT_SIZE];
     double real;
     int64_t integer;
+    if (field->may_lack && H5Aexists(object, field->name) == 0) return true;
     if (pc_field_is_text(field))
         return pc_h5_get_text(object, field->name, text, sizeof text) && pc_field_set_text(field, row, text);
     if (pc_field_is_real(field))
@@ -318,6 +319,7 @@ static pc_code read_field(hid_t group, const char *group_name, const pc_field *f
                           int64_t count, pc_error *error) {
     int64_t length;
     pc_code code = PC_OK;
+    if (field->may_lack && !pc_h5_has(group, field->name)) return PC_OK;
     hid_t dataset = pc_h5_column_open(group, field->name, &length);
     bool is_good = dataset >= 0 && length == count;
     if (is_good) code = pc_field_read(dataset, field, -1, count, rows, row_size, &is_good, error);

@@ -2,7 +2,9 @@
 
 #include "calib/profile/profile.h"
 #include "calib/profile/profile_cost.h"
+#include "calib/profile/profile_text.h"
 #include "engine/alloc.h"
+#include "scenarios/library.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,7 +14,8 @@
 enum { LINES_MAX = 24 }; /* of warnings, a profile and machine */
 
 typedef struct opened_profile {
-    const char *path; /* the scenario's */
+    const char *path; /* the scenario's; or the name of a profile of the library */
+    bool is_shipped;
     dev_t device;
     ino_t inode;
     pc_profile *profile;
@@ -30,15 +33,27 @@ typedef struct profile_cost {
 
 /* ---- profiles ---- */
 
-static int find_profile(const pc_run_profiles *opened, const char *path) {
+/* Of two that have one name a file is one, and one of the library the other. */
+static int find_profile(const pc_run_profiles *opened, const char *path, bool is_shipped) {
     for (int i = 0; i < opened->profile_count; i++)
-        if (strcmp(opened->profiles[i].path, path) == 0) return i;
+        if (opened->profiles[i].is_shipped == is_shipped && strcmp(opened->profiles[i].path, path) == 0) return i;
     return -1;
+}
+
+/* NULL: none, the roofline answers. */
+static const char *profile_of(const pc_run_spec *spec) {
+    return spec->profile_path ? spec->profile_path : spec->shipped_profile;
+}
+
+static int find_own(const pc_run_profiles *opened, const pc_run_spec *spec) {
+    return find_profile(opened, profile_of(spec), !spec->profile_path);
 }
 
 static bool is_opened(const pc_run_profiles *opened, const struct stat *status, opened_profile *made) {
     for (int i = 0; i < opened->profile_count; i++) {
-        if (opened->profiles[i].inode != status->st_ino || opened->profiles[i].device != status->st_dev) continue;
+        if (opened->profiles[i].is_shipped || opened->profiles[i].inode != status->st_ino ||
+            opened->profiles[i].device != status->st_dev)
+            continue;
         made->profile = opened->profiles[i].profile;
         made->hash = opened->profiles[i].hash;
         made->is_shared = true;
@@ -47,24 +62,31 @@ static bool is_opened(const pc_run_profiles *opened, const struct stat *status, 
     return false;
 }
 
+/* Of the library, whose names come from its own files. */
+static pc_code read_shipped(const char *name, pc_profile *profile, pc_error *error) {
+    const pc_library_file *file = pc_library_find(PC_LIBRARY_PROFILES, name);
+    return pc_profile_text_read(file->text, name, profile, error);
+}
+
 static pc_code read_profile(opened_profile *made, pc_error *error) {
     char hash[17];
     made->profile = pc_alloc(1, sizeof *made->profile);
     if (!made->profile) return pc_error_no_memory(error);
-    pc_code code = pc_profile_read(made->path, made->profile, error);
+    pc_code code = made->is_shipped ? read_shipped(made->path, made->profile, error)
+                                    : pc_profile_read(made->path, made->profile, error);
     if (code) return code;
     pc_profile_hash(made->profile, hash);
     made->hash = strtoull(hash, NULL, 16);
     return PC_OK;
 }
 
-static pc_code add_profile(pc_run_profiles *opened, const char *path, pc_error *error) {
+static pc_code add_profile(pc_run_profiles *opened, const char *path, bool is_shipped, pc_error *error) {
     struct stat status = {0};
-    opened_profile made = {.path = path},
+    opened_profile made = {.path = path, .is_shipped = is_shipped},
                    *all = pc_realloc(opened->profiles, (size_t)opened->profile_count + 1, sizeof *all);
     if (!all) return pc_error_no_memory(error);
     opened->profiles = all;
-    bool is_there = stat(path, &status) == 0;
+    bool is_there = !is_shipped && stat(path, &status) == 0;
     made.device = status.st_dev;
     made.inode = status.st_ino;
     pc_code code = is_there && is_opened(opened, &status, &made) ? PC_OK : read_profile(&made, error);
@@ -83,15 +105,21 @@ static void take_kernels(const pc_gpu_kernels *kernels, pc_gpu *gpu) {
     gpu->launch_s = kernels->launch_s;
 }
 
+/* A profile of the library has some kernels of a GPU whose file says the rest, and the setting likewise; of any other
+ * that has measured kernels what it says is what holds. */
+static bool has_all_kernels(const pc_profile *profile) {
+    return pc_profile_has_kernels(profile) && !profile->is_shipped;
+}
+
 /* The machine that the run asks for: where the profile has measured kernels, with those of its file. Whole copies, to
  * be compared. */
 void pc_run_profile_machine(const pc_profile *profile, const pc_run_spec *spec, pc_machine *machine) {
     memcpy(machine, &spec->iteration.machine, sizeof *machine); /* with what is between, to be compared */
-    if (pc_profile_has_kernels(profile)) take_kernels(&spec->beside_profile.own, &machine->gpu);
+    if (has_all_kernels(profile)) take_kernels(&spec->beside_profile.own, &machine->gpu);
 }
 
 static pc_code check_kernels(const opened_profile *profile, const pc_run_spec *spec, pc_error *error) {
-    if (!spec->beside_profile.said || !pc_profile_has_kernels(profile->profile)) return PC_OK;
+    if (!spec->beside_profile.said || !has_all_kernels(profile->profile)) return PC_OK;
     pc_error_set(error, PC_ERROR_INPUT, "has measured kernels, and %s stands beside it; expected one of the two",
                  spec->beside_profile.said);
     pc_error_place(error, profile->path, 0, "");
@@ -99,7 +127,7 @@ static pc_code check_kernels(const opened_profile *profile, const pc_run_spec *s
 }
 
 static const profile_cost *find_cost(const pc_run_profiles *opened, const pc_run_spec *spec) {
-    int profile = find_profile(opened, spec->profile_path);
+    int profile = find_own(opened, spec);
     pc_machine machine;
     pc_run_profile_machine(opened->profiles[profile].profile, spec, &machine);
     for (int i = 0; i < opened->cost_count; i++)
@@ -139,11 +167,11 @@ static pc_code add_scatter(opened_profile *of, pc_error *error) {
 }
 
 pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, pc_error *error) {
-    const char *path = spec->profile_path;
+    const char *path = profile_of(spec);
     if (!path) return PC_OK;
-    pc_code code = find_profile(opened, path) < 0 ? add_profile(opened, path, error) : PC_OK;
+    pc_code code = find_own(opened, spec) < 0 ? add_profile(opened, path, !spec->profile_path, error) : PC_OK;
     if (code) return code;
-    int number = find_profile(opened, path);
+    int number = find_own(opened, spec);
     opened_profile *profile = &opened->profiles[number];
     code = check_kernels(profile, spec, error);
     if (!code && !find_cost(opened, spec)) {
@@ -157,7 +185,7 @@ pc_code pc_run_profiles_open(pc_run_profiles *opened, const pc_run_spec *spec, p
 void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost, const pc_cost_model *model,
                           pc_run_spec *spec) {
     const pc_tuning *tuning = &profile->tuning;
-    spec->has_kernels = pc_profile_has_kernels(profile);
+    spec->has_kernels = has_all_kernels(profile);
     if (spec->has_kernels) {
         take_kernels(&spec->beside_profile.other, &spec->iteration.bad_days.other_gpu);
         spec->iteration.cut.kernels = PC_KERNELS_FUSED;
@@ -170,7 +198,7 @@ void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost
 }
 
 void pc_run_profiles_use(const pc_run_profiles *opened, pc_run_spec *spec) {
-    if (!spec->profile_path) return;
+    if (!profile_of(spec)) return;
     const profile_cost *found = find_cost(opened, spec);
     const pc_profile *profile = opened->profiles[found->profile].profile;
     spec->profile_hash = opened->profiles[found->profile].hash;
@@ -197,8 +225,10 @@ static void warn_of(const profile_cost *cost, const char *path, pc_run_profiles_
 }
 
 void pc_run_profiles_warn(const pc_run_profiles *opened, pc_run_profiles_say *warn, void *context) {
-    for (int i = 0; i < opened->cost_count; i++)
-        warn_of(&opened->costs[i], opened->profiles[opened->costs[i].profile].path, warn, context);
+    for (int i = 0; i < opened->cost_count; i++) {
+        const opened_profile *profile = &opened->profiles[opened->costs[i].profile];
+        if (!profile->is_shipped) warn_of(&opened->costs[i], profile->path, warn, context);
+    }
 }
 
 void pc_run_profiles_close(pc_run_profiles *opened) {

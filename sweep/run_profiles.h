@@ -1,4 +1,5 @@
-/* run_profiles.h: the profiles that runs name, opened once each, and the costs made of them. */
+/* run_profiles.h: the profiles that runs name, and those of the library that their GPUs name, opened once each, and the
+ * costs made of them. */
 #ifndef PC_SWEEP_RUN_PROFILES_H
 #define PC_SWEEP_RUN_PROFILES_H
 
@@ -27,7 +28,8 @@ void pc_run_profile_machine(const pc_profile *profile, const pc_run_spec *spec, 
 void pc_run_profile_apply(const pc_profile *profile, const pc_profile_cost *cost, const pc_cost_model *model,
                           pc_run_spec *spec);
 
-/* What the costs have to say of the answers that they gave: a line each. */
+/* What the costs have to say of the answers that they gave: a line each. Those of the library's profiles say nothing:
+ * whoever named none can do nothing about what it lacks (`pipecast profile show` says what is in it). */
 typedef void pc_run_profiles_say(void *context, const char *text);
 void pc_run_profiles_warn(const pc_run_profiles *opened, pc_run_profiles_say *warn, void *context);
 

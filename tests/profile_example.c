@@ -36,6 +36,16 @@ static pc_kernel_measurement product(int64_t m) {
         .registers = -1,
         .shared_bytes = 49152,
         .check_error = 0.25,
+        .out_dtype = "fp32",
+        .library = "trtllm",
+        .library_version = "1.3.0rc20",
+        .site = "b200_sxm",
+        .variant = "a_kernel power_law_1.2",
+        .window = 4096,
+        .experts = 128,
+        .topk = 8,
+        .moe_tp = 2,
+        .moe_ep = 64,
     };
 }
 
@@ -51,6 +61,15 @@ static pc_transfer_measurement transfer(double size_bytes) {
         .algbw = size_bytes / 1.5e-6,
         .busbw = NAN,
         .wrong = -1,
+        .dtype = "fp8",
+        .library = "deepep",
+        .library_version = "0.5.12",
+        .site = "h100_sxm",
+        .hidden = 7168,
+        .tokens = 4096,
+        .topk = 8,
+        .experts = 256,
+        .sms = 20,
     };
 }
 

@@ -417,9 +417,10 @@ static void any_points(void **state) {
     (void)state;
     test_random random = {6};
     for (long i = test_cases(2, 20); i > 0; i--) {
-        double x[4 * 40], seconds[40], low, high;
+        double x[PC_FIT_DIMENSIONS * 40], seconds[40], low, high;
         pc_fit_key key = {.form = (pc_fit_form)test_between(&random, 0, PC_FIT_FORMS - 1), .subject = "gemm_forward"};
-        int count = (int)test_between(&random, 0, 40), dimensions = key.form >= PC_FIT_GEMM ? 4 : 1;
+        int count = (int)test_between(&random, 0, 40), dimensions;
+        pc_fit_form_dimensions(key.form, &dimensions);
         double spread = pow(10.0, (double)test_between(&random, 0, 9));
         bool is_flat = test_between(&random, 0, 3) == 0;
         for (int j = 0; j < count * dimensions; j++) x[j] = ceil(between(&random, 1.0, spread));
@@ -430,8 +431,8 @@ static void any_points(void **state) {
         assert_true(code == PC_OK || code == PC_ERROR_INPUT);
         if (code) continue;
         for (int j = 0; j < 20; j++) {
-            double at[4];
-            for (int d = 0; d < 4; d++) at[d] = ceil(between(&random, 1.0, 10.0 * spread));
+            double at[PC_FIT_DIMENSIONS];
+            for (int d = 0; d < PC_FIT_DIMENSIONS; d++) at[d] = ceil(between(&random, 1.0, 10.0 * spread));
             pc_estimate estimate = pc_fit_predict(&fit, at);
             pc_fit_interval(&fit, at, 0.95, &low, &high);
             assert_true(estimate.seconds > 0.0 && isfinite(estimate.seconds) && estimate.standard_error >= 0.0);

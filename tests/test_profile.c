@@ -106,7 +106,8 @@ static void h5py_reads_all_of_it(void **state) {
     pc_profile_free(&profile);
     run_h5py(
         at, "r",
-        "assert f.attrs['format'] == 'pipecast-profile' and f.attrs['format_version'] == 2\n"
+        "assert f.attrs['format'] == 'pipecast-profile' and f.attrs['format_version'] == 3 and f.attrs['has_tuning'] "
+        "== 1\n"
         "d = f['device'].attrs\n"
         "assert d['name'] == 'Example GPU 80GB' and d['processors'] == 132 and d['is_complete'] == 1\n"
         "assert d['blas'] == '' and d['copy_bytes_per_s'] == 2.5e12 and numpy.isnan(d['sm_clock_hz'])\n"
@@ -141,16 +142,45 @@ static void h5py_reads_all_of_it(void **state) {
         "f.visititems(check)\n");
 }
 
-/* Whoever does not know of tunings reads a profile without right, and refuses one with. */
-static void only_a_tuned_profile_needs_a_newer_reader(void **state) {
+static void a_profile_may_have_no_tuning(void **state) {
     const folder *at = *state;
     pc_profile profile = example_profile(), read;
     profile.tuning = (pc_tuning){0};
     assert_int_equal(pc_profile_write(&profile, at->file, NULL), PC_OK);
-    run_h5py(at, "r", "assert f.attrs['format_version'] == 1 and 'tuning' not in f\n");
+    run_h5py(at, "r", "assert f.attrs['has_tuning'] == 0 and 'tuning' not in f\n");
     assert_int_equal(pc_profile_read(at->file, &read, NULL), PC_OK);
     assert_true(profiles_equal(&profile, &read) && !read.tuning.is_there);
     pc_profile_free(&read);
+    pc_profile_free(&profile);
+}
+
+/* What versions 1 and 2 did not have; of version 1 the tuning either. */
+static const char before_version_3[] =
+    "del f.attrs['has_tuning']\n"
+    "for c in 'out_dtype library library_version site variant window experts topk moe_tp moe_ep'.split():\n"
+    "    del f['kernels/' + c]\n"
+    "for c in 'dtype library library_version site hidden tokens topk experts sms'.split():\n"
+    "    del f['transfers/' + c]\n";
+
+static void check_older(const folder *at, const pc_profile *profile, const char *change, bool is_tuned) {
+    pc_profile read;
+    pc_error error = {0};
+    assert_int_equal(pc_profile_write(profile, at->file, NULL), PC_OK);
+    run_h5py(at, "r+", before_version_3);
+    run_h5py(at, "r+", change);
+    if (pc_profile_read(at->file, &read, &error)) fail_msg("%s", error.message);
+    assert_int_equal(read.tuning.is_there, is_tuned);
+    assert_string_equal(read.kernel[0].dtype, "bf16");
+    assert_true(read.kernel[0].m == 1 && read.kernel[0].experts == 0 && read.transfer[0].sms == 0);
+    assert_string_equal(read.kernel[0].site, "");
+    assert_string_equal(read.transfer[0].library, "");
+    pc_profile_free(&read);
+}
+
+static void older_profiles_are_read(void **state) {
+    pc_profile profile = example_profile();
+    check_older(*state, &profile, "f.attrs['format_version'] = 2\n", true);
+    check_older(*state, &profile, "f.attrs['format_version'] = 1\ndel f['tuning']\n", false);
     pc_profile_free(&profile);
 }
 
@@ -242,7 +272,8 @@ int main(void) {
         TEST(a_profile_may_be_empty),
         TEST(the_same_profile_gives_the_same_bytes),
         TEST(h5py_reads_all_of_it),
-        TEST(only_a_tuned_profile_needs_a_newer_reader),
+        TEST(a_profile_may_have_no_tuning),
+        TEST(older_profiles_are_read),
         TEST(the_hash_is_of_what_counts),
         cmocka_unit_test(profiles_are_of_one_gpu),
         cmocka_unit_test(what_another_measured_is_added),

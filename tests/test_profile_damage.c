@@ -54,8 +54,8 @@ static void profiles_are_no_results(void **state) {
 static void a_newer_profile_is_refused(void **state) {
     const folder *at = *state;
     assert_int_equal(write_profile(at->file, NULL), PC_OK);
-    run_h5py(at, "r+", "f.attrs['format_version'] = 3");
-    assert_unreadable(at->file, "format version 3, from a newer pipecast; this one reads up to 2");
+    run_h5py(at, "r+", "f.attrs['format_version'] = 4");
+    assert_unreadable(at->file, "format version 4, from a newer pipecast; this one reads up to 3");
 }
 
 static void a_profile_that_cannot_be_written_leaves_what_was_there(void **state) {
@@ -135,6 +135,11 @@ static const struct change {
     {"f['fits/0/weight'][2] = float('nan')", "'fits/0/weight'"},
     {"del f['fits/0/weight']; f['fits/0/weight'] = [1.0]", "'fits/0/weight'"},
     {"f['fits/0'].attrs['residual_deviation'] = -0.5", "'fits/0/residual_deviation'"},
+    {"del f.attrs['has_tuning']", "'has_tuning'"},
+    {"f.attrs['has_tuning'] = 2", "'has_tuning'"},
+    {"f['kernels/experts'][1] = -1", "'kernels/experts'"},
+    {"del f['kernels/site']; f['kernels/site'] = [1, 2, 3]", "'kernels/site'"},
+    {"del f['transfers/sms']; f['transfers/sms'] = [1]", "'transfers/sms'"},
     {"del f['tuning/value']", "'tuning/value'"},
     {"del f['tuning'].attrs['rows']", "'tuning/rows'"},
     {"f['tuning'].attrs['rows'] = -1", "'tuning/rows'"},

@@ -17,31 +17,8 @@ void pc_fit_free(pc_fit *fit) {
     pc_free(fit->seconds);
     pc_free(fit->residual);
     pc_free(fit->weight);
+    pc_log_grid_free(&fit->grid);
     memset(fit, 0, sizeof *fit);
-}
-
-/* ---- what a form has ---- */
-
-bool pc_fit_form_is_roofline(pc_fit_form form) {
-    return form == PC_FIT_GEMM || form == PC_FIT_ATTENTION;
-}
-
-const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count) {
-    static const char *const bytes[] = {"bytes"};
-    static const char *const shape[] = {"batch", "m", "n", "k"};
-    bool has_shape = pc_fit_form_is_roofline(form);
-    *count = has_shape ? 4 : 1;
-    return has_shape ? shape : bytes;
-}
-
-static int dimensions_of(pc_fit_form form) {
-    int count;
-    pc_fit_form_dimensions(form, &count);
-    return count;
-}
-
-pc_parameter_label pc_fit_label(pc_fit_form form, int i) {
-    return pc_fit_form_is_roofline(form) ? pc_roofline_label(form, i) : pc_transfer_label(i);
 }
 
 void pc_fit_name_parameters(pc_fit *fit) {
@@ -56,11 +33,9 @@ double pc_fit_standard_error(const pc_fit *fit, int parameter) {
     return sqrt(fit->covariance[parameter * fit->parameter_count + parameter]);
 }
 
-/* Of pieces three of the first, four of each behind it. */
 bool pc_fit_has_parameters(const pc_fit *fit) {
-    if (pc_fit_form_is_roofline(fit->key.form))
-        return fit->parameter_count == PC_ROOFLINE_PARAMETERS && fit->processors > 0;
-    return fit->parameter_count % 4 == 3 && fit->parameter_count < 4 * PC_PIECES_MAX;
+    const pc_form *form = pc_form_of(fit->key.form);
+    return form->has_parameters(fit) && (fit->processors > 0 || !form->has_processors);
 }
 
 static bool foretells_at(const pc_fit *fit, const double *point) {
@@ -69,8 +44,8 @@ static bool foretells_at(const pc_fit *fit, const double *point) {
 }
 
 bool pc_fit_foretells(const pc_fit *fit) {
-    bool has_rates = !pc_fit_form_is_roofline(fit->key.form) ||
-                     (fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0);
+    const pc_form *form = pc_form_of(fit->key.form);
+    bool has_rates = !form->has_rates || form->has_rates(fit);
     return has_rates && foretells_at(fit, fit->least) && foretells_at(fit, fit->most);
 }
 
@@ -120,7 +95,7 @@ static pc_code take_points(pc_fit *fit, const double *points, const double *seco
     fit->x = pc_alloc(n * (size_t)dimensions, sizeof *fit->x);
     fit->seconds = pc_alloc(n, sizeof *fit->seconds);
     fit->residual = pc_alloc(n, sizeof *fit->residual);
-    bool has_surface = pc_fit_form_is_roofline(fit->key.form);
+    bool has_surface = pc_form_of(fit->key.form)->has_weights;
     if (has_surface) fit->weight = pc_alloc(n, sizeof *fit->weight);
     double(*row)[ROW] = pc_alloc(n, sizeof *row);
     bool is_made = fit->x && fit->seconds && fit->residual && row && (fit->weight || !has_surface);
@@ -142,11 +117,10 @@ static pc_code take_points(pc_fit *fit, const double *points, const double *seco
 
 static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                           int64_t count, const double *near, pc_fit *fit, pc_error *error) {
-    *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = dimensions_of(key->form)};
+    *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = pc_form_of(key->form)->dimensions};
     fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
     pc_code code = take_points(fit, points, seconds, count, error);
-    if (!code)
-        code = pc_fit_form_is_roofline(key->form) ? pc_roofline_fit(fit, near, error) : pc_transfer_fit(fit, error);
+    if (!code) code = pc_form_of(key->form)->fit(fit, near, error);
     if (code) pc_fit_free(fit);
     return code;
 }
@@ -159,11 +133,10 @@ typedef struct prediction {
 } prediction;
 
 static prediction predict(const pc_fit *fit, const double *point) {
-    double gradient[PC_FIT_PARAMETERS] = {0}, left, scatter = fit->residual_deviation, variance = 0.0;
-    bool has_rows = pc_fit_form_is_roofline(fit->key.form);
-    double base =
-        has_rows ? pc_roofline_seconds(fit, point, gradient) : pc_transfer_seconds(fit, point, gradient, &scatter);
-    double surface = has_rows ? pc_surface_at(fit, point, &left) : pc_local_at(fit, *point, &left);
+    const pc_form *form = pc_form_of(fit->key.form);
+    double gradient[PC_FIT_PARAMETERS] = {0}, left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    double base = form->seconds(fit, point, gradient, &scatter);
+    double surface = form->left ? form->left(fit, point, &left) : 0.0;
     int n = fit->parameter_count;
     for (int a = 0; a < n; a++) {
         if (gradient[a] == 0.0) continue;
@@ -182,6 +155,13 @@ static double student_limit(const pc_fit *fit, double probability) {
 pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
     prediction p = predict(fit, point);
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
+}
+
+pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    pc_estimate burst = pc_fit_predict(fit, point);
+    double factor = form->sustained ? form->sustained(fit, point) : 1.0;
+    return (pc_estimate){factor * burst.seconds, factor * burst.standard_error};
 }
 
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s) {
@@ -322,7 +302,8 @@ static void widen(pc_fit *fit, double factor) {
     int entries = fit->parameter_count * fit->parameter_count;
     for (int i = 0; i < entries; i++) fit->covariance[i] *= factor * factor;
     fit->residual_deviation *= factor;
-    if (!pc_fit_form_is_roofline(fit->key.form)) pc_transfer_widen(fit, factor);
+    const pc_form *form = pc_form_of(fit->key.form);
+    if (form->widen) form->widen(fit, factor);
 }
 
 static void conclude(const folds *f, pc_fit *fit) {
@@ -358,7 +339,7 @@ static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                     int64_t count, pc_fit *fit, pc_error *error) {
     pc_fit made;
-    pc_code code = check_points(dimensions_of(key->form), points, seconds, count, error);
+    pc_code code = check_points(pc_form_of(key->form)->dimensions, points, seconds, count, error);
     if (code) return code;
     pthread_mutex_lock(&handler_lock);
     gsl_error_handler_t *before = gsl_set_error_handler_off();
@@ -378,7 +359,10 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
 bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other) {
     return key->form == other->form && strcmp(key->subject, other->subject) == 0 &&
            strcmp(key->dtype, other->dtype) == 0 && strcmp(key->link, other->link) == 0 && key->cache == other->cache &&
-           key->ranks == other->ranks && key->nodes == other->nodes && key->is_causal == other->is_causal;
+           key->ranks == other->ranks && key->nodes == other->nodes && key->is_causal == other->is_causal &&
+           strcmp(key->library, other->library) == 0 && strcmp(key->site, other->site) == 0 &&
+           strcmp(key->out_dtype, other->out_dtype) == 0 && strcmp(key->variant, other->variant) == 0 &&
+           key->head_dim == other->head_dim && key->window == other->window;
 }
 
 static void add_text(char *name, size_t size, const char *between, const char *text) {
@@ -392,17 +376,29 @@ static void add_count(char *name, size_t size, int32_t count, const char *what) 
     add_text(name, size, ", ", text);
 }
 
+static void add_origin(char *name, size_t size, const pc_fit_key *key) {
+    add_text(name, size, ", ", key->library);
+    add_text(name, size, " of ", key->site);
+}
+
 void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
     if (size == 0) return;
     name[0] = '\0';
     add_text(name, size, "", key->subject);
-    if (key->form == PC_FIT_TRANSFER) {
+    if (pc_fit_form_is_transfer(key->form)) {
+        add_text(name, size, " ", key->dtype);
         if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
         if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
         add_text(name, size, ", ", key->link);
+        add_origin(name, size, key);
         return;
     }
     add_text(name, size, " ", key->dtype);
+    add_text(name, size, " to ", key->out_dtype);
+    if (key->head_dim > 0) add_count(name, size, key->head_dim, "a head");
+    if (key->window > 0) add_count(name, size, (int32_t)key->window, "keys seen");
+    add_text(name, size, ", ", key->variant);
     add_text(name, size, " ", key->is_causal ? "causal" : "");
     add_text(name, size, " ", key->cache == PC_CACHE_HOT ? "hot" : "cold");
+    add_origin(name, size, key);
 }

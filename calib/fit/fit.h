@@ -8,6 +8,7 @@
 #ifndef PC_CALIB_FIT_FIT_H
 #define PC_CALIB_FIT_FIT_H
 
+#include "calib/fit/log_grid.h"
 #include "engine/error.h"
 #include "models/cost/cost.h"
 
@@ -19,7 +20,8 @@
 extern "C" {
 #endif
 
-/* - TRANSFER: x = {bytes}; pieces, in each seconds = alpha + bytes / beta. How many, where they begin, and whether they
+/* A form in each file calib/fit/fit_*.c; fit_forms.c has the table of them.
+ * - TRANSFER: x = {bytes}; pieces, in each seconds = alpha + bytes / beta. How many, where they begin, and whether they
  *   meet or jump is found from the data. Parameters: alpha, beta and scatter of the first piece; for each further one
  *   where it begins, and its own three. Scatter is of log(seconds) in this piece, and has no error of its own. alpha of
  *   the first piece is not below zero. That of a piece whose rate is lower than the one before (a cache left behind)
@@ -27,10 +29,25 @@ extern "C" {
  * - MEMORY: x = {bytes}; the same form; for kernels that move bytes: norms, elementwise, optimizer.
  * - GEMM: x = {batch, m, n, k}; launch + the longer of whole waves of tiles at `rate` with `ramp`, and bytes at
  *   `memory` (models/cost/roofline.c has the formula), times the exponential of a residual surface.
- * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key. */
-typedef enum pc_fit_form { PC_FIT_TRANSFER, PC_FIT_MEMORY, PC_FIT_GEMM, PC_FIT_ATTENTION, PC_FIT_FORMS } pc_fit_form;
+ * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key.
+ * - FLASH: x = {batch (sequences * heads), m, n, group (heads that share keys)}; the size of a head and the window are
+ *   part of the key. For tables of thousands of shapes (fit_flash.c).
+ * - GROUPED_GEMM, MOE, LAW, DISPATCH: experts' products, a whole expert layer, collectives of any number of ranks, and
+ *   the messages of expert parallelism (their files). */
+typedef enum pc_fit_form {
+    PC_FIT_TRANSFER,
+    PC_FIT_MEMORY,
+    PC_FIT_GEMM,
+    PC_FIT_ATTENTION,
+    PC_FIT_GROUPED_GEMM,
+    PC_FIT_MOE,
+    PC_FIT_LAW,
+    PC_FIT_DISPATCH,
+    PC_FIT_FLASH,
+    PC_FIT_FORMS
+} pc_fit_form;
 
-enum { PC_FIT_DIMENSIONS = 4, PC_FIT_PARAMETERS = 64 };
+enum { PC_FIT_DIMENSIONS = 8, PC_FIT_PARAMETERS = 64 };
 
 typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_cache_state;
 
@@ -38,11 +55,17 @@ typedef enum pc_cache_state { PC_CACHE_COLD, PC_CACHE_HOT, PC_CACHE_STATES } pc_
 typedef struct pc_fit_key {
     pc_fit_form form;
     char subject[48]; /* the kernel's family ("gemm_forward"), or the collective ("all_reduce") */
-    char dtype[8];
+    char dtype[16];
     char link[32];
     int32_t cache; /* pc_cache_state */
     int32_t ranks, nodes;
     bool is_causal;
+    char library[32];   /* what computed or sent: "trtllm" */
+    char site[32];      /* who measured: "b200_training" */
+    char out_dtype[16]; /* of the output, where it is not that of the inputs */
+    char variant[48];   /* of an expert layer: kernel and distribution */
+    int32_t head_dim;   /* attention */
+    int64_t window;     /* attention: keys that a query sees; 0: all */
 } pc_fit_key;
 
 typedef struct pc_fit {
@@ -67,6 +90,8 @@ typedef struct pc_fit {
      * residual; no length (fit_local.c). Deviations are of log(seconds). */
     double *weight;
     double surface_length, surface_amplitude, surface_noise;
+    /* The same for thousands of points: residuals smoothed onto nodes (log_grid.h); no axes: there is none. */
+    pc_log_grid grid;
     /* By cross-validation (10 folds, points of one shape in the same one; each shape by itself where there are fewer):
      * relative errors of points not seen, outliers among them, and the part of them that their 95% interval held. NaN
      * where there are too few points to leave one out. */
@@ -87,6 +112,18 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
  * without allocation. */
 pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 
+/* The same of a kernel in training, where the chip is hot and power-limited all the time: tables of inference kernels
+ * are measured in short bursts, at a higher clock. Forms without a burst: as pc_fit_predict. */
+pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
+
+/* The backward pass of flash attention beside a measured forward one, FLASH: launch, and the forward pass's products
+ * that many times. They are 2.5 times as many FLOPs, each 1.2 times as long: 13 shapes of heads of 128 on a B200
+ * (operators/b200_training, SimuMax's) have 1.17 in the median, and their spread is the error. The A100s of the library
+ * have 1.3, fitted to whole runs. */
+#define PC_ATTENTION_BACKWARD 3.0
+#define PC_ATTENTION_BACKWARD_ERROR 0.09
+pc_estimate pc_fit_predict_attention_backward(const pc_fit *forward, const double *point);
+
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s);
 
@@ -102,6 +139,8 @@ bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other); /* whether b
 /* ---- what a form has ---- */
 
 bool pc_fit_form_is_roofline(pc_fit_form form);
+bool pc_fit_form_is_transfer(pc_fit_form form); /* of messages, not of kernels: TRANSFER, LAW, DISPATCH */
+bool pc_fit_form_has_processors(pc_fit_form form);
 
 /* The dimensions of its x: names and number. */
 const char *const *pc_fit_form_dimensions(pc_fit_form form, int *count);

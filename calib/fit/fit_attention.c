@@ -54,3 +54,18 @@ double pc_attention_seconds(const void *self, const double *parameter, const dou
     }
     return parameter[PC_ROOFLINE_LAUNCH] + (is_compute ? products / rate : memory);
 }
+
+static pc_parameter_label label(int i) {
+    return pc_roofline_label(i, "keys");
+}
+
+const pc_form pc_form_attention = {.dimensions = 4,
+                                   .dimension = {"batch", "m", "n", "k"},
+                                   .has_processors = true,
+                                   .has_weights = true,
+                                   .label = label,
+                                   .fit = pc_roofline_fit,
+                                   .seconds = pc_roofline_seconds,
+                                   .left = pc_surface_at,
+                                   .has_parameters = pc_roofline_has_parameters,
+                                   .has_rates = pc_roofline_has_rates};

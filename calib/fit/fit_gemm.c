@@ -67,3 +67,18 @@ double pc_gemm_seconds(const void *self, const double *parameter, const double *
     }
     return parameter[PC_ROOFLINE_LAUNCH] + (is_compute ? best.seconds : memory);
 }
+
+static pc_parameter_label label(int i) {
+    return pc_roofline_label(i, "k");
+}
+
+const pc_form pc_form_gemm = {.dimensions = 4,
+                              .dimension = {"batch", "m", "n", "k"},
+                              .has_processors = true,
+                              .has_weights = true,
+                              .label = label,
+                              .fit = pc_roofline_fit,
+                              .seconds = pc_roofline_seconds,
+                              .left = pc_surface_at,
+                              .has_parameters = pc_roofline_has_parameters,
+                              .has_rates = pc_roofline_has_rates};

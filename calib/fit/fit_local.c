@@ -75,7 +75,8 @@ static double shrunk(const local_sums *sums, double noise) {
 }
 
 /* Outside of what was measured it fades with the distance. */
-double pc_local_at(const pc_fit *fit, double bytes, double *variance) {
+double pc_local_at(const pc_fit *fit, const double *point, double *variance) {
+    double bytes = *point;
     *variance = 0.0;
     if (!fit->weight) return 0.0;
     double inside = bytes < fit->least[0] ? fit->least[0] : bytes > fit->most[0] ? fit->most[0] : bytes;
@@ -139,7 +140,7 @@ static void keep_local(pc_fit *fit, double noise, double *carried, double *left,
     fit->surface_noise = noise;
     fit->surface_amplitude = fit->residual_deviation = pc_robust_deviation(left, fit->count, work);
     pc_transfer_scatter(fit, left, work);
-    for (int64_t i = 0; i < fit->count; i++) fit->residual[i] -= pc_local_at(fit, fit->x[i], &variance);
+    for (int64_t i = 0; i < fit->count; i++) fit->residual[i] -= pc_local_at(fit, &fit->x[i], &variance);
 }
 
 pc_code pc_local_fit(pc_fit *fit, pc_error *error) {

@@ -4,10 +4,39 @@
 
 #include "calib/fit/fit.h"
 
+/* ---- forms (fit_forms.c has the table) ---- */
+
+/* What a form is. Functions may be NULL where it says so. */
+typedef struct pc_form {
+    int dimensions;
+    const char *dimension[PC_FIT_DIMENSIONS]; /* names of x */
+    bool has_processors;                      /* pc_fit.processors has to be above zero */
+    bool has_weights;                         /* pc_fit.weight has room for count while it is fitted */
+    pc_parameter_label (*label)(int i);
+    /* Parameters, covariance, residual_deviation and what is left, of fit->x and ->seconds, which are in order. `near`:
+     * parameters to start from, or NULL. PC_ERROR_INPUT where points are too few, or no descent leads anywhere. */
+    pc_code (*fit)(pc_fit *fit, const double *near, pc_error *error);
+    /* The parameters' part of the time. `gradient` is zero before, NULL: not asked; `scatter` is residual_deviation
+     * before, and may be set to that of one measurement there. */
+    double (*seconds)(const pc_fit *fit, const double *point, double *gradient, double *scatter);
+    /* What is added to log(seconds), and the variance of that. NULL: nothing. */
+    double (*left)(const pc_fit *fit, const double *point, double *variance);
+    bool (*has_parameters)(const pc_fit *fit);
+    /* Whether rates are above zero, without which there is no time. NULL: they need not. */
+    bool (*has_rates)(const pc_fit *fit);
+    /* Parameters that are scatter become wider; NULL: there are none. */
+    void (*widen)(pc_fit *fit, double factor);
+    /* Seconds in training over seconds in a burst; NULL: 1. */
+    double (*sustained)(const pc_fit *fit, const double *point);
+} pc_form;
+
+const pc_form *pc_form_of(pc_fit_form form);
+extern const pc_form pc_form_transfer, pc_form_memory, pc_form_gemm, pc_form_attention, pc_form_grouped_gemm,
+    pc_form_moe, pc_form_law, pc_form_dispatch, pc_form_flash;
+
 /* ---- what parameters are called ---- */
 
-pc_parameter_label pc_transfer_label(int i);
-pc_parameter_label pc_roofline_label(pc_fit_form form, int i);
+pc_parameter_label pc_roofline_label(int i, const char *ramp_unit);
 
 /* Calls all parameters of the fit so. */
 void pc_fit_name_parameters(pc_fit *fit);
@@ -64,20 +93,14 @@ pc_code pc_pieces_find(const double *points, const double *seconds, int64_t coun
 
 enum { PC_TRANSFER_POINTS = 5, PC_TRANSFER_SIZES = 3 }; /* a piece has at least so many */
 
-pc_code pc_transfer_fit(pc_fit *fit, pc_error *error);
-/* With the scatter of one measurement there, as a part of it. `gradient` is zero before. */
-double pc_transfer_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter);
-
 /* Sets the scatter of each piece from residuals of its points. */
 void pc_transfer_scatter(pc_fit *fit, const double *residual, double *work);
-
-void pc_transfer_widen(pc_fit *fit, double factor);
 
 /* What pieces leave (fit_local.c): fits it to fit->residual and takes it from them. fit->weight then has the residuals
  * that it is the local mean of; surface_noise, what is added to the sum of their weights;
  * surface_amplitude, their scatter. */
 pc_code pc_local_fit(pc_fit *fit, pc_error *error);
-double pc_local_at(const pc_fit *fit, double bytes, double *variance);
+double pc_local_at(const pc_fit *fit, const double *point, double *variance);
 
 /* ---- rooflines (fit_gemm.c, fit_attention.c) ---- */
 
@@ -101,9 +124,14 @@ double pc_attention_seconds(const void *shape, const double *parameter, const do
 void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes);
 void pc_attention_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes);
 
-/* `near`: parameters to start from; NULL: from what is seen, and several times. */
+/* Functions of forms that are rooflines. `near` NULL: from what is seen, and several times. */
 pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error);
-double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient);
+double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter);
+bool pc_roofline_has_parameters(const pc_fit *fit);
+bool pc_roofline_has_rates(const pc_fit *fit);
+
+/* Different rows of x. */
+int64_t pc_fit_count_shapes(const pc_fit *fit);
 
 /* ---- the surface of what is left (fit_surface.c) ---- */
 

@@ -32,9 +32,18 @@ static pc_point_function function_of(pc_fit_form form) {
     return form == PC_FIT_GEMM ? pc_gemm_seconds : pc_attention_seconds;
 }
 
-double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient) {
+double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
+    (void)scatter; /* the same everywhere */
     pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
     return function_of(fit->key.form)(&shape, fit->parameter, point, gradient);
+}
+
+bool pc_roofline_has_parameters(const pc_fit *fit) {
+    return fit->parameter_count == PC_ROOFLINE_PARAMETERS;
+}
+
+bool pc_roofline_has_rates(const pc_fit *fit) {
+    return fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0;
 }
 
 /* ---- the fit ---- */
@@ -78,13 +87,12 @@ static pc_code fit_from_starts(const pc_robust_problem *problem, const double *s
     return PC_OK;
 }
 
-pc_parameter_label pc_roofline_label(pc_fit_form form, int i) {
+pc_parameter_label pc_roofline_label(int i, const char *ramp_unit) {
     static const char *const names[][2] = {[PC_ROOFLINE_FLOPS] = {"rate", "FLOP/s"},
-                                           [PC_ROOFLINE_RAMP] = {"ramp", "k"},
+                                           [PC_ROOFLINE_RAMP] = {"ramp", NULL},
                                            [PC_ROOFLINE_MEMORY] = {"memory", "bytes/s"},
                                            [PC_ROOFLINE_LAUNCH] = {"launch", "s"}};
-    bool is_keys = i == PC_ROOFLINE_RAMP && form == PC_FIT_ATTENTION;
-    pc_parameter_label label = {.unit = is_keys ? "keys" : names[i][1]};
+    pc_parameter_label label = {.unit = i == PC_ROOFLINE_RAMP ? ramp_unit : names[i][1]};
     snprintf(label.name, sizeof label.name, "%s", names[i][0]);
     return label;
 }
@@ -96,10 +104,10 @@ static void keep_roofline(const pc_robust_solution *solution, pc_fit *fit) {
     fit->residual_deviation = solution->deviation;
     pc_fit_name_parameters(fit);
     for (int64_t i = 0; i < fit->count; i++)
-        fit->residual[i] = log(fit->seconds[i] / pc_roofline_seconds(fit, fit->x + i * fit->dimensions, NULL));
+        fit->residual[i] = log(fit->seconds[i] / pc_roofline_seconds(fit, fit->x + i * fit->dimensions, NULL, NULL));
 }
 
-static int64_t count_shapes(const pc_fit *fit) {
+int64_t pc_fit_count_shapes(const pc_fit *fit) {
     int64_t shapes = 0;
     size_t row = (size_t)fit->dimensions * sizeof *fit->x;
     for (int64_t i = 0; i < fit->count; i++)
@@ -108,7 +116,7 @@ static int64_t count_shapes(const pc_fit *fit) {
 }
 
 pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
-    int64_t shapes = count_shapes(fit);
+    int64_t shapes = pc_fit_count_shapes(fit);
     if (shapes < PC_ROOFLINE_SHAPES)
         return pc_error_set(error, PC_ERROR_INPUT, "%lld shapes; expected at least %d", (long long)shapes,
                             PC_ROOFLINE_SHAPES);

@@ -119,7 +119,7 @@ static void keep_jump(const pc_pieces *pieces, int piece, pc_fit *fit) {
     fit->covariance[at * fit->parameter_count + at] = (next - end) * (next - end) / 12.0;
 }
 
-pc_parameter_label pc_transfer_label(int i) {
+static pc_parameter_label label(int i) {
     static const char *const names[A_PIECE][2] = {[ALPHA] = {"alpha", "s"},
                                                   [BETA] = {"beta", "bytes/s"},
                                                   [SCATTER] = {"scatter", ""},
@@ -176,7 +176,8 @@ static int64_t count_sizes(const pc_fit *fit) {
     return sizes;
 }
 
-pc_code pc_transfer_fit(pc_fit *fit, pc_error *error) {
+static pc_code fit_transfer(pc_fit *fit, const double *near, pc_error *error) {
+    (void)near;
     pc_pieces pieces;
     int64_t sizes = count_sizes(fit);
     if (fit->count < PC_TRANSFER_POINTS || sizes < PC_TRANSFER_SIZES)
@@ -217,17 +218,34 @@ void pc_transfer_scatter(pc_fit *fit, const double *residual, double *work) {
     }
 }
 
-void pc_transfer_widen(pc_fit *fit, double factor) {
+static void widen(pc_fit *fit, double factor) {
     for (int piece = 0; at_piece(piece, SCATTER) < fit->parameter_count; piece++)
         fit->parameter[at_piece(piece, SCATTER)] *= factor;
 }
 
-double pc_transfer_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
+static double seconds_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
     int piece = 0;
     while (at_piece(piece, BEGIN) < fit->parameter_count && *point > fit->parameter[at_piece(piece, BEGIN)]) piece++;
     const double *parameter = fit->parameter + at_piece(piece, 0);
-    gradient[at_piece(piece, ALPHA)] = 1.0;
-    gradient[at_piece(piece, BETA)] = -*point / (parameter[BETA] * parameter[BETA]);
+    if (gradient) {
+        gradient[at_piece(piece, ALPHA)] = 1.0;
+        gradient[at_piece(piece, BETA)] = -*point / (parameter[BETA] * parameter[BETA]);
+    }
     *scatter = parameter[SCATTER];
     return parameter[ALPHA] + *point / parameter[BETA];
 }
+
+/* ---- the forms ---- */
+
+/* Of pieces three of the first, four of each behind it. */
+static bool has_parameters(const pc_fit *fit) {
+    return fit->parameter_count % A_PIECE == A_PIECE - 1 && fit->parameter_count < A_PIECE * PC_PIECES_MAX;
+}
+
+#define PIECES_FORM                                                                                                    \
+    {                                                                                                                  \
+        .dimensions = 1, .dimension = {"bytes"}, .label = label, .fit = fit_transfer, .seconds = seconds_at,           \
+        .left = pc_local_at, .has_parameters = has_parameters, .widen = widen                                          \
+    }
+const pc_form pc_form_transfer = PIECES_FORM;
+const pc_form pc_form_memory = PIECES_FORM;

@@ -40,10 +40,21 @@ static void note_device(const pc_import *import, pc_profile *profile) {
     size_t used = strlen(device->origin);
     if (name[0] != '\0') snprintf(device->name, sizeof device->name, "%s", name);
     snprintf(device->origin + used, sizeof device->origin - used, "%s%s", used > 0 ? ", " : "", origin);
-    if (import->suspect == 0) return;
-    used = strlen(device->origin);
-    snprintf(device->origin + used, sizeof device->origin - used, " (%lld suspect rows left out)",
-             (long long)import->suspect);
+}
+
+/* " (2 too fast, 14 repeated rows left out)" behind the files' names, which are cut where the room is short. */
+static void note_left_out(const pc_import_report *report, pc_profile_device *device) {
+    static const char *const words[PC_IMPORT_REASONS] = {"too fast", "without a time", "repeated", "suspect"};
+    char text[160] = "";
+    size_t used = 0;
+    for (int i = 0; i < PC_IMPORT_REASONS; i++)
+        if (report->left_out[i].count > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld %s", used ? ", " : " (",
+                                     (long long)report->left_out[i].count, words[i]);
+    if (used == 0) return;
+    used += (size_t)snprintf(text + used, sizeof text - used, " rows left out)");
+    size_t room = sizeof device->origin - 1 - used, size = strlen(device->origin);
+    memcpy(device->origin + (size < room ? size : room), text, used + 1);
 }
 
 static const char *hint_of(const char *words, const char *word, char text[PC_NEAREST_TEXT]) {
@@ -67,20 +78,29 @@ pc_code pc_import_check_options(const pc_import_options *options, pc_error *erro
 
 static pc_code read_content(pc_import *import, const char *content, pc_error *error) {
     pc_code code = is_of_nccl_tests(content) ? pc_import_nccl(import, error) : pc_import_csv(import, error);
-    if (code || import->into->kernel_count + import->into->transfer_count > 0) return code;
+    if (code) return code;
+    bool has_other = import->options->library || import->options->site; /* another file may have what is asked for */
+    if (import->into->kernel_count + import->into->transfer_count > 0 || has_other) return PC_OK;
     return pc_error_set_file(error, PC_ERROR_INPUT, import->text.path,
                              "holds no measurement; expected output of nccl-tests, or a CSV of kernels or transfers");
 }
 
-pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error) {
-    static const pc_import_options nothing = {0};
+/* The ledger's rows are of what was added; now of the profile that has it. */
+static void move_ledger(pc_import_ledger *ledger, int64_t from, const pc_profile *before) {
+    for (int64_t i = from; i < ledger->count; i++)
+        ledger->row[i].index += ledger->row[i].is_transfer ? before->transfer_count : before->kernel_count;
+}
+
+static pc_code import_file(pc_profile *profile, const char *path, const pc_import_options *options,
+                           pc_import_ledger *ledger, pc_error *error) {
     char *content = NULL;
     pc_profile added = {0};
+    const pc_profile before = *profile;
+    int64_t rows = ledger->count;
     pc_number_scope scope = {0};
-    pc_code code = options ? pc_import_check_options(options, error) : PC_OK;
-    if (!code) code = pc_text_file_read(path, "output of nccl-tests or a CSV", &content, error);
+    pc_code code = pc_text_file_read(path, "output of nccl-tests or a CSV", &content, error);
     if (code) return code;
-    pc_import import = {.text = {path, content, 0}, .options = options ? options : &nothing, .into = &added};
+    pc_import import = {.text = {path, content, 0}, .options = options, .into = &added, .ledger = ledger};
     if (pc_number_scope_enter(&scope)) {
         code = read_content(&import, content, error);
         pc_number_scope_leave(&scope);
@@ -90,8 +110,31 @@ pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import
     if (!code) code = check_device(&import, profile, error);
     if (!code) code = pc_profile_append(profile, &added, error);
     if (!code) note_device(&import, profile);
+    if (!code) move_ledger(ledger, rows, &before);
     pc_profile_free(&added);
     pc_free(content);
+    return code;
+}
+
+/* As it was before a file was added: what is added stands behind. */
+static void take_back(pc_profile *profile, const pc_profile *before) {
+    profile->device = before->device;
+    profile->kernel_count = before->kernel_count;
+    profile->transfer_count = before->transfer_count;
+}
+
+pc_code pc_profile_import(pc_profile *profile, const char *path, const pc_import_options *options, pc_error *error) {
+    static const pc_import_options nothing = {0};
+    pc_import_ledger ledger = {0};
+    const pc_profile before = *profile;
+    pc_code code = options ? pc_import_check_options(options, error) : PC_OK;
+    if (!code) code = import_file(profile, path, options ? options : &nothing, &ledger, error);
+    if (!code) code = pc_import_settle(profile, &ledger, error);
+    if (code)
+        take_back(profile, &before);
+    else
+        note_left_out(&ledger.report, &profile->device);
+    pc_import_ledger_free(&ledger);
     return code;
 }
 
@@ -140,12 +183,17 @@ static pc_code add_profile(pc_profile *profile, const char *path, const pc_impor
 }
 
 pc_code pc_profile_import_all(pc_profile *profile, const char *const *paths, int count,
-                              const pc_import_options *options, pc_error *error) {
+                              const pc_import_options *options, pc_import_report *report, pc_error *error) {
     int profiles = 0;
-    pc_code code = PC_OK;
+    pc_import_ledger ledger = {0};
+    pc_code code = pc_import_check_options(options, error);
     for (int i = 0; i < count && !code; i++)
         code = is_hdf5(paths[i]) ? add_profile(profile, paths[i], options, profiles++ == 0, error)
-                                 : pc_profile_import(profile, paths[i], options, error);
+                                 : import_file(profile, paths[i], options, &ledger, error);
+    if (!code) code = pc_import_settle(profile, &ledger, error);
+    if (!code) note_left_out(&ledger.report, &profile->device);
+    if (report) *report = ledger.report;
+    pc_import_ledger_free(&ledger);
     if (profiles == 0) profile->device.is_complete = true;
     return code;
 }

@@ -1,94 +1,10 @@
-/* Tables with named columns: which column is what, and a row after the other. */
+/* Tables with named columns: a row after the other, each to the reader of what it is of. */
 #include "calib/import/import_private.h"
 
 #include "engine/alloc.h"
 
 #include <stdio.h>
 #include <string.h>
-
-typedef struct column_name {
-    const char *name;
-    pc_import_column column;
-    double seconds; /* of a time: its unit */
-} column_name;
-
-/* A name that stands further up is taken before one further down. */
-static const column_name column_names[] = {
-    {"device", PC_COLUMN_DEVICE, 0.0},
-    {"kernel", PC_COLUMN_KERNEL, 0.0},
-    {"collective", PC_COLUMN_KERNEL, 0.0},
-    {"op", PC_COLUMN_KERNEL, 0.0},
-    {"dtype", PC_COLUMN_DTYPE, 0.0},
-    {"role", PC_COLUMN_ROLE, 0.0},
-    {"layout", PC_COLUMN_ROLE, 0.0},
-    {"batch", PC_COLUMN_BATCH, 0.0},
-    {"b", PC_COLUMN_BATCH, 0.0},
-    {"m", PC_COLUMN_M, 0.0},
-    {"n", PC_COLUMN_N, 0.0},
-    {"k", PC_COLUMN_K, 0.0},
-    {"heads", PC_COLUMN_HEADS, 0.0},
-    {"kv_heads", PC_COLUMN_KV_HEADS, 0.0},
-    {"causal", PC_COLUMN_CAUSAL, 0.0},
-    {"is_causal", PC_COLUMN_CAUSAL, 0.0},
-    {"accumulate", PC_COLUMN_ACCUMULATE, 0.0},
-    {"accumulates", PC_COLUMN_ACCUMULATE, 0.0},
-    {"cache", PC_COLUMN_CACHE, 0.0},
-    {"size_bytes", PC_COLUMN_BYTES, 0.0},
-    {"bytes", PC_COLUMN_BYTES, 0.0},
-    {"oop_time_us", PC_COLUMN_TIME, 1e-6},
-    {"time_us", PC_COLUMN_TIME, 1e-6},
-    {"implied_time_us", PC_COLUMN_TIME, 1e-6},
-    {"time_ms", PC_COLUMN_TIME, 1e-3},
-    {"time_ns", PC_COLUMN_TIME, 1e-9},
-    {"time_s", PC_COLUMN_TIME, 1.0},
-    {"seconds", PC_COLUMN_TIME, 1.0},
-    {"ip_time_us", PC_COLUMN_IN_PLACE_TIME, 1e-6},
-    {"ranks", PC_COLUMN_RANKS, 0.0},
-    {"gpus", PC_COLUMN_RANKS, 0.0},
-    {"nodes", PC_COLUMN_NODES, 0.0},
-    {"link", PC_COLUMN_LINK, 0.0},
-    {"fabric", PC_COLUMN_LINK, 0.0},
-    {"suspect", PC_COLUMN_SUSPECT, 0.0},
-};
-
-static int field_named(char *const *header, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (pc_import_same(header[i], name)) return i;
-    return -1;
-}
-
-static pc_code find_columns(const pc_import *import, char *const *header, int count, pc_import_table *table,
-                            pc_error *error) {
-    *table = (pc_import_table){.fields = count};
-    for (int c = 0; c < PC_COLUMNS; c++) table->at[c] = -1;
-    for (size_t i = 0; i < sizeof column_names / sizeof *column_names; i++) {
-        const column_name *known = &column_names[i];
-        int at = field_named(header, count, known->name);
-        if (at < 0 || table->at[known->column] >= 0) continue;
-        table->at[known->column] = at;
-        table->seconds[known->column] = known->seconds;
-    }
-    for (int i = 0; i < count; i++)
-        if (field_named(header, i, header[i]) >= 0)
-            return pc_import_refuse(&import->text, error, "the column '%.40s' twice; expected each once", header[i]);
-    if (table->at[PC_COLUMN_TIME] >= 0) return PC_OK;
-    return pc_import_refuse(&import->text, error,
-                            "no column with a time; expected time_us, time_ms or seconds among the columns");
-}
-
-const char *pc_import_cell(const pc_import_table *table, char *const *row, pc_import_column column) {
-    return table->at[column] < 0 ? "" : row[table->at[column]];
-}
-
-static bool has_columns(const pc_import_table *table, pc_import_column a, pc_import_column b) {
-    return table->at[a] >= 0 && table->at[b] >= 0;
-}
-
-/* Of transfers, a row is a message and has ranks; of kernels it has a shape, or the bytes that it moves. */
-static bool is_of_transfers(const pc_import *import, const pc_import_table *table) {
-    if (has_columns(table, PC_COLUMN_M, PC_COLUMN_N) || table->at[PC_COLUMN_BYTES] < 0) return false;
-    return table->at[PC_COLUMN_RANKS] >= 0 || import->options->ranks > 0 || import->options->collective;
-}
 
 /* ---- lines ---- */
 
@@ -133,6 +49,7 @@ static seen_devices look_for_devices(const pc_import *import, const pc_import_ta
 }
 
 static pc_code choose_device(pc_import *import, const pc_import_table *table, pc_error *error) {
+    if (!pc_import_has(table, PC_COLUMN_DEVICE)) return PC_OK;
     char *copy = pc_strdup(import->text.next ? import->text.next : "");
     if (!copy) return pc_error_no_memory(error);
     seen_devices seen = look_for_devices(import, table, copy);
@@ -153,19 +70,45 @@ static bool is_wanted(const pc_import *import, const char *device) {
     return !import->has_several_devices || pc_import_same(device, import->device);
 }
 
+/* ---- what a row is of ---- */
+
+/* Where a table has no shape, all of it is of transfers, if anything says how many ranks. */
+static bool is_of_transfers(const pc_import *import, const pc_import_table *table) {
+    bool has_shape = pc_import_has(table, PC_COLUMN_M) && pc_import_has(table, PC_COLUMN_N);
+    bool has_bytes = pc_import_has(table, PC_COLUMN_BYTES) || pc_import_has(table, PC_COLUMN_INFERRED_BYTES);
+    if (has_shape || pc_import_has(table, PC_COLUMN_SEQ) || !has_bytes) return false;
+    return pc_import_has(table, PC_COLUMN_RANKS) || import->options->ranks > 0 || import->options->collective;
+}
+
+/* A collective among kernels: it has a size and ranks of its own. */
+static bool is_transfer_row(const pc_import_row *row) {
+    const char *name = pc_import_operation(row->table, row->cell);
+    bool has_bytes = pc_import_row_cell(row, PC_COLUMN_BYTES)[0] != '\0';
+    return name[0] != '\0' && has_bytes && pc_import_row_cell(row, PC_COLUMN_RANKS)[0] != '\0' &&
+           pc_import_collective(name);
+}
+
+static bool says_what(const pc_import_table *table) {
+    return pc_import_has(table, PC_COLUMN_OP) || pc_import_has(table, PC_COLUMN_KERNEL) ||
+           pc_import_has(table, PC_COLUMN_M) || pc_import_has(table, PC_COLUMN_SEQ) ||
+           pc_import_has(table, PC_COLUMN_INTER) || pc_import_has(table, PC_COLUMN_DISPATCH_TIME);
+}
+
 /* ---- the table ---- */
 
 static pc_code read_row(pc_import *import, const pc_import_table *table, char *line, bool is_transfer,
                         pc_error *error) {
-    char *row[PC_IMPORT_FIELDS];
-    int count = pc_import_split_commas(line, row);
+    char *cell[PC_IMPORT_FIELDS];
+    const pc_import_row row = {import, table, cell};
+    int count = pc_import_split_commas(line, cell);
     if (count != table->fields)
         return pc_import_refuse(&import->text, error, "%d fields; expected %d, as in the header%s",
                                 count < 0 ? PC_IMPORT_FIELDS : count, table->fields,
                                 count < 0 ? ", and quotes that end" : "");
-    if (!is_wanted(import, pc_import_cell(table, row, PC_COLUMN_DEVICE))) return PC_OK;
-    return is_transfer ? pc_import_transfer_row(import, table, row, error)
-                       : pc_import_kernel_row(import, table, row, error);
+    if (!is_wanted(import, pc_import_cell(table, cell, PC_COLUMN_DEVICE)) || !pc_import_is_asked(&row)) return PC_OK;
+    if (pc_import_is_of_experts(&row)) return pc_import_experts_row(&row, error);
+    return is_transfer || is_transfer_row(&row) ? pc_import_transfer_row(&row, error)
+                                                : pc_import_kernel_row(&row, error);
 }
 
 pc_code pc_import_csv(pc_import *import, pc_error *error) {
@@ -177,10 +120,11 @@ pc_code pc_import_csv(pc_import *import, pc_error *error) {
                                 "no header; expected names of columns between commas, at most %d, "
                                 "or what nccl-tests print, with its comments",
                                 PC_IMPORT_FIELDS);
-    pc_code code = find_columns(import, header, count, &table, error);
+    pc_code code = pc_import_find_columns(import, header, count, &table, error);
     if (!code) code = choose_device(import, &table, error);
-    bool is_transfer = is_of_transfers(import, &table), has_name = table.at[PC_COLUMN_KERNEL] >= 0;
-    if (!code && !is_transfer && !has_name && table.at[PC_COLUMN_M] < 0)
+    if (code) return code;
+    bool is_transfer = is_of_transfers(import, &table);
+    if (!is_transfer && !says_what(&table))
         return pc_import_refuse(&import->text, error,
                                 "no column says what was measured; expected op, or collective and ranks, among them");
     while (!code && (line = next_row(&import->text))) code = read_row(import, &table, line, is_transfer, error);

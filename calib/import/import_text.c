@@ -85,6 +85,13 @@ bool pc_import_time(const char *field, double unit_s, double *seconds) {
     return true;
 }
 
+bool pc_import_is_none(const char *field) {
+    if (field[0] == '\0' || field[strspn(field, "0123456789+-.eE")] != '\0') return false;
+    char *end;
+    double value = strtod(field, &end);
+    return end != field && *end == '\0' && value <= 0.0;
+}
+
 /* ---- names ---- */
 
 static char lower(char c) {
@@ -103,6 +110,16 @@ bool pc_import_contains(const char *text, const char *part) {
         if (part[i] == '\0') return true;
     }
     return part[0] == '\0';
+}
+
+bool pc_import_is_listed(const char *list, const char *word) {
+    while (*list) {
+        size_t size = strcspn(list, ","), i = 0;
+        while (i < size && word[i] && lower(list[i]) == lower(word[i])) i++;
+        if (i == size && word[i] == '\0') return true;
+        list += size + (list[size] == ',');
+    }
+    return false;
 }
 
 /* Letters alone, small: "allreduce" of "All-Reduce"; "perf" at the end is taken off. */

@@ -18,7 +18,7 @@ void pc_profile_free(pc_profile *profile) {
 
 bool pc_profile_has_kernels(const pc_profile *profile) {
     for (int64_t i = 0; i < profile->fit_count; i++)
-        if (profile->fit[i].key.form != PC_FIT_TRANSFER) return true;
+        if (!pc_fit_form_is_transfer(profile->fit[i].key.form)) return true;
     return false;
 }
 

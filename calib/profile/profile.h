@@ -9,6 +9,7 @@
 #include "calib/fit/fit.h"
 #include "calib/profile/tuning.h"
 #include "engine/error.h"
+#include "engine/hash.h"
 #include "models/workload/operation.h"
 
 #include <stdbool.h>
@@ -18,8 +19,9 @@
 extern "C" {
 #endif
 
-/* Files without a tuning are of version 1: whoever does not know tunings reads them right. */
-enum { PC_PROFILE_VERSION = 2, PC_PROFILE_VERSION_UNTUNED = 1 };
+/* Versions that are read: 1 had no tuning, 2 always one. Neither knew libraries, sites and experts: a reader of theirs
+ * would take measurements of several libraries for one's. */
+enum { PC_PROFILE_VERSION = 3, PC_PROFILE_VERSION_TUNED = 2, PC_PROFILE_VERSION_UNTUNED = 1 };
 
 /* Where the numbers come from. Empty texts and zeros: not known (others' measurements say little of their device). */
 typedef struct pc_profile_device {
@@ -45,12 +47,13 @@ typedef struct pc_statistics { /* of the raw samples, seconds; imports have the 
 /* The names of kernels that are one shape measured again and again, for drift, begin so; they are not fitted. */
 #define PC_PROFILE_SENTINEL "sentinel_"
 
-/* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h. */
+/* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h; of grouped
+ * products and expert layers m counts the tokens, k is the hidden and n the inner size. 0 and "": not known. */
 typedef struct pc_kernel_measurement {
     char kernel[48]; /* the family, "gemm_forward"; imports use the same names */
     pc_operation_kind kind;
     pc_gemm_role role;
-    char dtype[8];     /* "bf16" */
+    char dtype[16];    /* "bf16", "fp16", "fp8", "fp8_block", "nvfp4": of activations and weights */
     char epilogue[16]; /* "", "bias", "bias_gelu" */
     bool is_causal, accumulates;
     int64_t batch, m, n, k, heads, kv_heads, flops, bytes;
@@ -64,11 +67,19 @@ typedef struct pc_kernel_measurement {
     int64_t shared_bytes;
     double check_error;   /* of the check before the timing, as a fraction of what is allowed; NaN: not checked */
     int64_t first_sample; /* in pc_profile.sample: seconds.count of them from here on; -1: none kept */
+    char out_dtype[16];   /* of the output, where a table says so; "": as the role has it */
+    char library[32], library_version[32]; /* "trtllm", "transformer_engine" */
+    char site[32];                         /* who measured it: system and table, "b200_sxm", "b200_training" */
+    char variant[48];                      /* of an expert layer: kernel and distribution of tokens, by a space */
+    int64_t window;                        /* of attention: keys that a query sees; 0: all */
+    int64_t experts, topk, moe_tp, moe_ep; /* of an expert layer: all experts, experts a token, how it is cut */
 } pc_kernel_measurement;
 
-/* One collective or message of one size. Size as in operation.h: the whole tensor; as nccl-tests count it. */
+/* One collective or message of one size. Size as in operation.h: the whole tensor; as nccl-tests count it. Of dispatch
+ * and combine of experts the bytes of a rank's tokens, each once for every expert that it goes to. */
 typedef struct pc_transfer_measurement {
-    char collective[24];  /* "send_recv", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast" */
+    char collective[24];  /* "send_recv", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast";
+                             "dispatch" and "combine" of experts */
     char link[32];        /* "nvlink", "pcie", "network", "loopback"; "unknown" */
     int32_t ranks, nodes; /* nodes: 1 if not known */
     bool is_in_place;
@@ -77,6 +88,9 @@ typedef struct pc_transfer_measurement {
     double algbw, busbw; /* bytes/s, as nccl-tests define them: size / time, and times 2(n-1)/n, (n-1)/n or 1 */
     int64_t wrong;       /* elements that were wrong in the check; -1: not checked */
     int64_t first_sample;
+    char dtype[16], library[32], library_version[32], site[32]; /* as of a kernel; "": not known */
+    int64_t hidden, tokens, topk, experts; /* of dispatch and combine: tokens a rank has, their numbers; otherwise 0 */
+    int32_t sms;                           /* processors that dispatch or combine keeps busy; 0: not known */
 } pc_transfer_measurement;
 
 /* Hardware in the loop: one stage's passes run on the device beside the same simulated. */
@@ -108,6 +122,8 @@ typedef struct pc_profile {
     int64_t fit_count, fit_room;
     pc_replay_report *replay;
     int64_t replay_count, replay_room;
+    bool is_shipped;  /* it comes with pipecast and has fits alone (profile_text.h): of each what answers, without the
+                       * measured seconds and residuals, which are NULL */
     pc_tuning tuning; /* of what it says, or, where it has no kernels, of the machine's file */
 } pc_profile;
 
@@ -139,6 +155,11 @@ pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
  * and counted, and so is a transfer with wrong elements. Needs device.processors for GEMMs (108 where it is 0 would be
  * a guess: PC_ERROR_INPUT says so). */
 pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
+
+/* A hash of all that a measurement says but what was measured: of two with the same one, one repeats the other. Not for
+ * files: it differs between machines. */
+pc_hash pc_kernel_conditions(const pc_kernel_measurement *kernel);
+pc_hash pc_transfer_conditions(const pc_transfer_measurement *transfer);
 
 /* A hash of all that decides what a simulation gets from it: device, fits and tuning. As 16 hexadecimal digits. */
 void pc_profile_hash(const pc_profile *profile, char hash[17]);

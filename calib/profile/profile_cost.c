@@ -3,7 +3,6 @@
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
-#include "models/machine/transfer_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +14,7 @@ struct pc_profile_cost {
     const pc_profile *profile;
     pc_machine machine;
     pc_cost_model roofline;
-    pc_transfer_model transfers;
+    pc_profile_transfers transfers;
     pc_notes *notes;
     pc_memo *memo;
     bool has_kernels;
@@ -29,7 +28,7 @@ static const char *const dtypes[] = {[PC_PRECISION_BF16] = "bf16", [PC_PRECISION
  * long before. Numbers of 16 bits take as long as others of 16. */
 static int rank_of(const pc_fit *fit, const char *family, const char *dtype, bool is_causal) {
     const pc_fit_key *key = &fit->key;
-    bool is_kernel = key->form != PC_FIT_TRANSFER && strcmp(key->subject, family) == 0;
+    bool is_kernel = !pc_fit_form_is_transfer(key->form) && strcmp(key->subject, family) == 0;
     if (!is_kernel || (key->form == PC_FIT_ATTENTION && key->is_causal != is_causal)) return 0;
     int exact = strcmp(key->dtype, dtype) == 0 ? 3 : key->dtype[0] == '\0' ? 2 : 1;
     bool is_half = exact > 1 || strcmp(key->dtype, "bf16") == 0 || strcmp(key->dtype, "fp16") == 0;
@@ -123,12 +122,23 @@ static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_op
     return (pc_estimate){run->times * estimate.seconds, run->times * estimate.standard_error};
 }
 
+/* A profile of the library answers what the GPU's file says (kernels_for), and any other all that it has. */
+static int32_t answered(const pc_profile_cost *cost) {
+    return cost->profile->is_shipped ? cost->machine.gpu.kernels_for : PC_KERNELS_FOR_ALL;
+}
+
+static bool is_asked(const pc_profile_cost *cost, const pc_operation *operation) {
+    if (operation->kind == PC_OPERATION_ATTENTION) return (answered(cost) & PC_KERNELS_FOR_ATTENTION) != 0;
+    return operation->kind != PC_OPERATION_GEMM || (answered(cost) & 1 << operation->format) != 0;
+}
+
 /* Whether all of its runs are in the profile; their sum. */
 static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
     pc_family_run runs[PC_FAMILY_RUNS];
+    *sum = (pc_estimate){0};
+    if (!is_asked(cost, operation)) return false;
     int count = pc_operation_runs(operation, runs);
     bool is_causal = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
-    *sum = (pc_estimate){0};
     for (int i = 0; i < count; i++) {
         int64_t fit = find_fit(cost, runs[i].family, dtypes[operation->precision], is_causal);
         if (fit < 0) return false;
@@ -155,49 +165,6 @@ static pc_estimate answer(const void *self, const pc_operation *operation) {
     pc_estimate estimate = answer_untuned(cost, operation);
     double factor = pc_tuning_factor(&cost->profile->tuning, operation->kind);
     return (pc_estimate){factor * estimate.seconds, factor * estimate.standard_error};
-}
-
-/* ---- transfers ---- */
-
-/* The fit of a transfer inside a domain. Loopback sockets are no link of a machine, nor is a network one of a domain.
- */
-static int64_t find_transfer(const pc_profile_cost *cost, const char *collective, int32_t ranks) {
-    for (int64_t i = 0; i < cost->profile->fit_count; i++) {
-        const pc_fit_key *key = &cost->profile->fit[i].key;
-        bool is_inside = strcmp(key->link, "loopback") != 0 && strcmp(key->link, "network") != 0 && key->nodes <= 1;
-        if (key->form == PC_FIT_TRANSFER && is_inside && key->ranks == ranks && strcmp(key->subject, collective) == 0)
-            return i;
-    }
-    return -1;
-}
-
-/* What is smaller than all that was measured takes as long as the smallest; what is larger goes on at the last rate. */
-static double transfer_s(const pc_profile_cost *cost, int64_t number, double size_bytes) {
-    const pc_fit *fit = &cost->profile->fit[number];
-    double x = size_bytes > fit->least[0] ? size_bytes : fit->least[0];
-    if (x > far * fit->most[0]) pc_notes_far(cost->notes, number, &x, x / fit->most[0], 0);
-    return pc_fit_predict(fit, &x).seconds;
-}
-
-static bool collective_s(const void *self, pc_collective collective, const pc_group *group, double size_bytes,
-                         double *seconds) {
-    const pc_profile_cost *cost = self;
-    int64_t fit = group->domains == 1 ? find_transfer(cost, pc_measured_collective_name(collective), group->ranks) : -1;
-    if (fit < 0)
-        pc_notes_unmeasured(cost->notes, collective, group->ranks, group->domains);
-    else
-        *seconds = transfer_s(cost, fit, size_bytes);
-    return fit >= 0;
-}
-
-static bool message_s(const void *self, const pc_hop *hop, double size_bytes, double *seconds) {
-    const pc_profile_cost *cost = self;
-    int64_t fit = hop->in_domain ? find_transfer(cost, pc_measured_collective_name(PC_COLLECTIVES), 2) : -1;
-    if (fit < 0)
-        pc_notes_unmeasured(cost->notes, PC_COLLECTIVES, 2, hop->in_domain ? 1 : 2);
-    else
-        *seconds = transfer_s(cost, fit, size_bytes);
-    return fit >= 0;
 }
 
 /* ---- the model ---- */
@@ -229,8 +196,9 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     pc_tuning_apply(&profile->tuning, &cost->machine);
     cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
-    cost->transfers = (pc_transfer_model){cost, collective_s, message_s};
-    if (profile->fit_count > 0 || !profile->tuning.is_there) cost->machine.measured = &cost->transfers;
+    pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
+    bool has_transfers = profile->fit_count > 0 || !profile->tuning.is_there;
+    if (has_transfers && (answered(cost) & PC_KERNELS_FOR_TRANSFERS)) cost->machine.measured = &cost->transfers.model;
     *result = cost;
     return PC_OK;
 }

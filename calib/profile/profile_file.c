@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+static const char HAS_TUNING[] = "has_tuning"; /* attribute of the file; versions 1 and 2 say it themselves */
 static const pc_sealed_kind profile_kind = {"pipecast-profile", "a profile", PC_PROFILE_VERSION};
-static const pc_sealed_kind untuned_kind = {"pipecast-profile", "a profile", PC_PROFILE_VERSION_UNTUNED};
 
 /* ---- writing ---- */
 
@@ -52,7 +52,8 @@ static pc_code write_tuning(hid_t file, const pc_tuning *tuning, pc_error *error
 }
 
 static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error) {
-    if (!pc_sealed_describe(file, profile->tuning.is_there ? &profile_kind : &untuned_kind)) return fail(error);
+    if (!pc_sealed_describe(file, &profile_kind) || !pc_h5_put_integer(file, HAS_TUNING, profile->tuning.is_there))
+        return fail(error);
     pc_code code = write_device(file, &profile->device, error);
     if (!code)
         code = write_table(file, "kernels", &pc_profile_kernel_fields, profile->kernel, profile->kernel_count, error);
@@ -149,11 +150,20 @@ static pc_code check_tuned(const pc_tuning *tuning, pc_error *error) {
     return PC_OK;
 }
 
-/* There is one if the version says so. */
+static pc_code read_has_tuning(hid_t file, bool *has, pc_error *error) {
+    int64_t version, flag;
+    bool is_old = pc_h5_get_integer(file, "format_version", &version) && version <= PC_PROFILE_VERSION_TUNED;
+    if (!is_old && !(pc_h5_get_integer(file, HAS_TUNING, &flag) && (flag == 0 || flag == 1)))
+        return pc_fields_refuse(NULL, HAS_TUNING, error);
+    *has = is_old ? version == PC_PROFILE_VERSION_TUNED : flag == 1;
+    return PC_OK;
+}
+
 static pc_code read_tuning(hid_t file, pc_tuning *tuning, pc_error *error) {
     pc_tuning made = {.is_there = true};
-    int64_t version;
-    if (pc_h5_get_integer(file, "format_version", &version) && version == PC_PROFILE_VERSION_UNTUNED) return PC_OK;
+    bool has = false;
+    if (read_has_tuning(file, &has, error)) return PC_ERROR_INPUT;
+    if (!has) return PC_OK;
     hid_t group = open_group(file, "tuning", error);
     if (group < 0) return PC_ERROR_INPUT;
     pc_code code = pc_fields_get(group, "tuning", &pc_profile_tuning_fields, &made, error);

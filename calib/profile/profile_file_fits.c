@@ -102,19 +102,17 @@ static pc_code read_parameters(hid_t group, const char *name, pc_fit *fit, pc_er
 
 /* ---- points ---- */
 
-static const char *const dimension_text[] = {"where it was measured", "batch of the shape", "m of the shape",
-                                             "n of the shape", "k of the shape"};
-
 static pc_code write_dimensions(hid_t group, const pc_fit *fit, pc_error *error) {
     int dimensions;
     const char *const *names = pc_fit_form_dimensions(fit->key.form, &dimensions);
     double *values = pc_alloc((size_t)fit->count, sizeof *values);
     pc_code code = values ? PC_OK : pc_error_no_memory(error);
     for (int d = 0; d < dimensions && !code; d++) {
+        char text[48];
+        snprintf(text, sizeof text, "%s of the shape", names[d]);
         for (int64_t i = 0; i < fit->count; i++) values[i] = fit->x[i * dimensions + d];
-        code =
-            pc_reals_write(group, names[d], dimensions == 1 ? "B" : "1",
-                           dimensions == 1 ? "size or bytes moved" : dimension_text[d + 1], values, fit->count, error);
+        code = pc_reals_write(group, names[d], dimensions == 1 ? "B" : "1",
+                              dimensions == 1 ? "size or bytes moved" : text, values, fit->count, error);
     }
     pc_free(values);
     return code;
@@ -207,18 +205,23 @@ static pc_code read_points(hid_t group, const char *name, pc_fit *fit, pc_error 
 
 static pc_code write_fit(hid_t group, const pc_fit *fit, pc_error *error) {
     pc_code code = pc_fields_put(group, &pc_profile_fit_fields, fit, error);
+    if (!code) code = pc_fields_put(group, &pc_profile_fit_origin_fields, fit, error);
     if (!code) code = write_parameters(group, fit, error);
+    if (!code) code = pc_profile_write_grid(group, &fit->grid, error);
     return code ? code : write_points(group, fit, error);
 }
 
 static pc_code read_fit(hid_t group, const char *name, pc_fit *fit, pc_error *error) {
     int dimensions;
     pc_code code = pc_fields_get(group, name, &pc_profile_fit_fields, fit, error);
+    bool has_origin = !code && H5Aexists(group, "grid_axes") != 0;
+    if (has_origin) code = pc_fields_get(group, name, &pc_profile_fit_origin_fields, fit, error);
     if (code) return code;
     pc_fit_form_dimensions(fit->key.form, &dimensions);
     if (fit->dimensions != dimensions) return pc_fields_refuse(name, "dimensions", error);
     if (!pc_fit_has_parameters(fit)) return pc_fields_refuse(name, "parameter_count", error);
     code = read_parameters(group, name, fit, error);
+    if (!code) code = pc_profile_read_grid(group, name, fit->dimensions, &fit->grid, error);
     if (!code) code = read_points(group, name, fit, error);
     if (code || pc_fit_foretells(fit)) return code;
     return pc_fields_refuse(name, "parameter_value", error);

@@ -1,4 +1,4 @@
-#include "calib/profile/profile.h"
+#include "calib/profile/profile_private.h"
 
 #include "engine/alloc.h"
 
@@ -15,7 +15,19 @@ typedef struct point {
 } point;
 
 static void copy_text(char *to, size_t size, const char *from) {
-    snprintf(to, size, "%s", from);
+    snprintf(to, size, "%.*s", (int)size - 1, from);
+}
+
+/* Others' tables say who measured, and with what library; their attention goes by the size of a head. */
+static void take_flash(const pc_kernel_measurement *k, point *p) {
+    const double shape[] = {(double)k->batch, (double)k->m, (double)k->n, 1.0};
+    p->key.form = PC_FIT_FLASH;
+    p->key.head_dim = (int32_t)k->k;
+    p->key.window = k->window;
+    copy_text(p->key.library, sizeof p->key.library, k->library);
+    copy_text(p->key.site, sizeof p->key.site, k->site);
+    for (int d = 0; d < 4; d++) p->x[d] = shape[d];
+    if (k->heads > 0 && k->kv_heads > 0) p->x[3] = (double)k->heads / (double)k->kv_heads;
 }
 
 static point point_of_kernel(const pc_kernel_measurement *k) {
@@ -27,13 +39,16 @@ static point point_of_kernel(const pc_kernel_measurement *k) {
     p.key.cache = (int32_t)k->cache;
     p.key.is_causal = is_attention && k->is_causal;
     const int64_t shape[] = {k->batch, k->m, k->n, k->k};
-    for (int d = 0; d < PC_FIT_DIMENSIONS; d++)
-        p.x[d] = p.key.form != PC_FIT_MEMORY ? (double)shape[d] : d == 0 ? (double)k->bytes : 1.0;
+    for (int d = 0; d < PC_FIT_DIMENSIONS; d++) p.x[d] = 1.0;
+    for (int d = 0; d < 4 && p.key.form != PC_FIT_MEMORY; d++) p.x[d] = (double)shape[d];
+    if (p.key.form == PC_FIT_MEMORY) p.x[0] = (double)k->bytes;
+    if (is_attention && k->site[0] != '\0') take_flash(k, &p);
     return p;
 }
 
 static point point_of_transfer(const pc_transfer_measurement *t) {
-    point p = {.seconds = t->seconds.median, .x = {t->size_bytes, 1.0, 1.0, 1.0}};
+    point p = {.seconds = t->seconds.median};
+    for (int d = 0; d < PC_FIT_DIMENSIONS; d++) p.x[d] = d == 0 ? t->size_bytes : 1.0;
     p.key.form = PC_FIT_TRANSFER;
     copy_text(p.key.subject, sizeof p.key.subject, t->collective);
     copy_text(p.key.link, sizeof p.key.link, t->link);
@@ -74,23 +89,28 @@ static void grouping_free(grouping *g) {
     pc_free(g->seconds);
 }
 
-static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *error) {
+static void take_points(grouping *g, const pc_profile *profile, const bool *is_twin) {
     int64_t kernels = profile->kernel_count;
-    *g = (grouping){.count = kernels + profile->transfer_count};
-    g->point = pc_alloc((size_t)g->count, sizeof *g->point);
-    g->x = pc_alloc((size_t)g->count * PC_FIT_DIMENSIONS, sizeof *g->x);
-    g->seconds = pc_alloc((size_t)g->count, sizeof *g->seconds);
-    if (!g->point || !g->x || !g->seconds) {
-        grouping_free(g);
-        return pc_error_no_memory(error);
-    }
     for (int64_t i = 0; i < g->count; i++) {
         point *p = &g->point[i];
         *p = i < kernels ? point_of_kernel(&profile->kernel[i]) : point_of_transfer(&profile->transfer[i - kernels]);
-        p->is_taken = is_sentinel(p) || !is_usable(p) || is_wrong(profile, i);
+        p->is_taken = is_sentinel(p) || !is_usable(p) || is_wrong(profile, i) || (i < kernels && is_twin[i]);
         g->left_out += p->is_taken && !is_sentinel(p);
     }
-    return PC_OK;
+}
+
+static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *error) {
+    *g = (grouping){.count = profile->kernel_count + profile->transfer_count};
+    g->point = pc_alloc((size_t)g->count, sizeof *g->point);
+    g->x = pc_alloc((size_t)g->count * PC_FIT_DIMENSIONS, sizeof *g->x);
+    g->seconds = pc_alloc((size_t)g->count, sizeof *g->seconds);
+    bool *is_twin = pc_alloc((size_t)profile->kernel_count, sizeof *is_twin);
+    bool is_made = g->point && g->x && g->seconds && is_twin;
+    pc_code code = is_made ? pc_profile_mark_twins(profile, is_twin, error) : pc_error_no_memory(error);
+    if (!code) take_points(g, profile, is_twin);
+    pc_free(is_twin);
+    if (code) grouping_free(g);
+    return code;
 }
 
 static int64_t gather(grouping *g, const pc_fit_key *key, int64_t from) {
@@ -111,7 +131,7 @@ static int64_t gather(grouping *g, const pc_fit_key *key, int64_t from) {
 static pc_code fit_group(grouping *g, int64_t at, int32_t processors, pc_profile *fits, pc_error *error) {
     pc_fit fit;
     pc_fit_key key = g->point[at].key;
-    if (pc_fit_form_is_roofline(key.form) && processors < 1)
+    if (pc_fit_form_has_processors(key.form) && processors < 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "nothing says how many processors the device has, which fits of %s need; expected their "
                             "number, as `pipecast profile fit --processors N` gives",

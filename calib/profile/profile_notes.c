@@ -123,7 +123,7 @@ const char *pc_measured_collective_name(pc_collective collective) {
 }
 
 static void write_far(const pc_fit *fit, const far_point *point, char *line, size_t size) {
-    char name[128], shape[160] = "";
+    char name[128], shape[320] = "";
     int dimensions, used = 0;
     const char *const *names = pc_fit_form_dimensions(fit->key.form, &dimensions);
     double x = point->x[point->dimension], least = fit->least[point->dimension], most = fit->most[point->dimension];

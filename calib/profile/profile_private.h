@@ -5,6 +5,7 @@
 #include "calib/profile/profile.h"
 #include "models/cost/cost.h"
 #include "models/machine/collective.h"
+#include "models/machine/transfer_model.h"
 #include "storage/fields.h"
 #include "storage/text.h"
 
@@ -18,6 +19,7 @@ extern const pc_fields pc_profile_device_fields;   /* of pc_profile_device */
 extern const pc_fields pc_profile_kernel_fields;   /* of pc_kernel_measurement */
 extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement */
 extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
+extern const pc_fields pc_profile_fit_origin_fields; /* of pc_fit: what files have since version 3 */
 extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
 extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
 extern const pc_fields pc_profile_tuning_fields;   /* of pc_tuning: all but its numbers */
@@ -28,8 +30,24 @@ const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
 /* The groups of fits and replays: pc_profile.fit and .replay, one group each. */
 pc_code pc_profile_write_fits(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_fits(hid_t file, pc_profile *profile, pc_error *error);
+/* The smoothed residuals in a fit's group (profile_file_grid.c); fit->grid.axes is known before. */
+pc_code pc_profile_write_grid(hid_t group, const pc_log_grid *grid, pc_error *error);
+pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, pc_log_grid *grid, pc_error *error);
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
+
+/* ---- which rows say what they are ---- */
+
+/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
+pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT "pipecast-profile-text"
+#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
 
 /* ---- text ---- */
 
@@ -84,5 +102,16 @@ bool pc_notes_line(const pc_notes *notes, int number, char *line, size_t size);
 
 /* "all_reduce"; of PC_COLLECTIVES "send_recv". */
 const char *pc_measured_collective_name(pc_collective collective);
+
+/* ---- the cost model: transfers (profile_transfers.c) ---- */
+
+/* Stays where it was set: `model` refers to it. */
+typedef struct pc_profile_transfers {
+    const pc_profile *profile; /* borrowed */
+    pc_notes *notes;           /* borrowed */
+    pc_transfer_model model;
+} pc_profile_transfers;
+
+void pc_profile_transfers_set(pc_profile_transfers *transfers, const pc_profile *profile, pc_notes *notes);
 
 #endif

@@ -104,7 +104,10 @@ static void add_size(pc_text *text, const char *name, double least, double most)
 static void add_range(pc_text *text, const pc_fit *fit) {
     int dimensions;
     const char *const *names = pc_fit_form_dimensions(fit->key.form, &dimensions);
-    pc_text_printf(text, "  %" PRId64 " points, ", fit->count);
+    if (fit->seconds)
+        pc_text_printf(text, "  %" PRId64 " points, ", fit->count);
+    else
+        pc_text_printf(text, "  ");
     for (int d = 0; d < dimensions; d++) {
         if (d) pc_text_printf(text, ", ");
         if (dimensions == 1)
@@ -310,8 +313,8 @@ static void add_json_fit(pc_text *text, const pc_fit *fit) {
     add_json_reals(text, "least", fit->least, dimensions, 1);
     add_json_reals(text, "most", fit->most, dimensions, 1);
     for (int d = 0; d < dimensions; d++) add_json_reals(text, names[d], fit->x + d, fit->count, dimensions);
-    add_json_reals(text, "seconds", fit->seconds, fit->count, 1);
-    add_json_reals(text, "residual", fit->residual, fit->count, 1);
+    add_json_reals(text, "seconds", fit->seconds, fit->seconds ? fit->count : 0, 1);
+    add_json_reals(text, "residual", fit->residual, fit->residual ? fit->count : 0, 1);
     pc_text_printf(text, "}");
 }
 

@@ -2,7 +2,8 @@
 
 /* ---- words ---- */
 
-static const char *const forms[] = {"transfer", "memory", "gemm", "attention", NULL};
+static const char *const forms[] = {"transfer", "memory", "gemm",     "attention", "grouped_gemm",
+                                    "moe",      "law",    "dispatch", "flash",     NULL};
 static const char *const caches[] = {"cold", "hot", NULL};
 static const char *const roles[] = {"forward", "input_gradient", "weight_gradient", NULL};
 /* As pc_operation_kind; profiles have kernels alone, but the numbers are those of all kinds. */
@@ -38,6 +39,13 @@ const char *pc_fit_form_name(pc_fit_form form) {
         .name = column, .unit = unit_text, .description = text, .type = PC_FIELD_##kind,                               \
         .place = offsetof(row, member), .least = low,                                                                  \
         .most = PC_FIELD_##kind == PC_FIELD_INT32 ? INT32_MAX : INT64_MAX                                              \
+    }
+/* Since version 3. */
+#define LATER(row, column, member, kind, text)                                                                         \
+    {                                                                                                                  \
+        .name = column, .unit = PC_FIELD_##kind == PC_FIELD_TEXT ? "" : "1", .description = text,                      \
+        .type = PC_FIELD_##kind, .place = offsetof(row, member), .size = SIZE(row, member),                            \
+        .most = PC_FIELD_##kind == PC_FIELD_INT32 ? INT32_MAX : INT64_MAX, .may_lack = true                            \
     }
 #define FIELDS(array, type)                                                                                            \
     { array, sizeof array / sizeof *array, sizeof(type) }
@@ -76,6 +84,7 @@ static const pc_field device_fields[] = {
         FIELD(type, "least_s", seconds.least, ANY, "s", "least of the samples")
 
 #define K(column, member, kind, unit, text) FIELD(pc_kernel_measurement, column, member, kind, unit, text)
+#define KL(column, member, kind, text)      LATER(pc_kernel_measurement, column, member, kind, text)
 static const pc_field kernel_fields[] = {
     K("kernel", kernel, TEXT, "", "family of the kernel"),
     CHOICE(pc_kernel_measurement, "kind", kind, kinds, "kind of the operation"),
@@ -108,9 +117,20 @@ static const pc_field kernel_fields[] = {
     FROM(-1, pc_kernel_measurement, "shared_bytes", shared_bytes, INT64, "B", "a block; -1 where unknown"),
     K("check_error", check_error, ANY, "1", "of the check, as a fraction of what is allowed"),
     FROM(-1, pc_kernel_measurement, "first_sample", first_sample, INT64, "1", "in samples/seconds; -1: none kept"),
+    KL("out_dtype", out_dtype, TEXT, "of the output; empty: as the role has it"),
+    KL("library", library, TEXT, "what computed it"),
+    KL("library_version", library_version, TEXT, "its version"),
+    KL("site", site, TEXT, "who measured it, on what system"),
+    KL("variant", variant, TEXT, "of an expert layer: kernel, distribution of tokens"),
+    KL("window", window, INT64, "of attention: keys that a query sees; 0: all"),
+    KL("experts", experts, INT64, "of an expert layer: all experts"),
+    KL("topk", topk, INT64, "of an expert layer: experts a token"),
+    KL("moe_tp", moe_tp, INT64, "of an expert layer: ranks that share an expert"),
+    KL("moe_ep", moe_ep, INT64, "of an expert layer: ranks among which experts lie"),
 };
 
 #define T(column, member, kind, unit, text) FIELD(pc_transfer_measurement, column, member, kind, unit, text)
+#define TL(column, member, kind, text)      LATER(pc_transfer_measurement, column, member, kind, text)
 static const pc_field transfer_fields[] = {
     T("collective", collective, TEXT, "", "what was done"),
     T("link", link, TEXT, "", "over what"),
@@ -123,6 +143,15 @@ static const pc_field transfer_fields[] = {
     T("busbw", busbw, ANY, "B/s", "as nccl-tests define it"),
     FROM(-1, pc_transfer_measurement, "wrong", wrong, INT64, "1", "elements; -1: not checked"),
     FROM(-1, pc_transfer_measurement, "first_sample", first_sample, INT64, "1", "in samples/seconds; -1: none kept"),
+    TL("dtype", dtype, TEXT, "of what is sent"),
+    TL("library", library, TEXT, "what sent it"),
+    TL("library_version", library_version, TEXT, "its version"),
+    TL("site", site, TEXT, "who measured it, on what system"),
+    TL("hidden", hidden, INT64, "of dispatch and combine: numbers a token"),
+    TL("tokens", tokens, INT64, "of dispatch and combine: tokens a rank"),
+    TL("topk", topk, INT64, "of dispatch and combine: experts a token"),
+    TL("experts", experts, INT64, "of dispatch and combine: all experts"),
+    TL("sms", sms, INT32, "processors that dispatch or combine keeps busy; 0: not known"),
 };
 
 #define F(column, member, kind, unit, text) FIELD(pc_fit, column, member, kind, unit, text)
@@ -145,6 +174,18 @@ static const pc_field fit_fields[] = {
     F("cv_median", cv_median, ANY, "1", "cross-validation: median relative error"),
     F("cv_p95", cv_p95, ANY, "1", "cross-validation: 95th percentile"),
     F("cv_coverage", cv_coverage, ANY, "1", "cross-validation: share within the 95% interval"),
+};
+
+/* Of fits since version 3: who measured, with what; files before have none of them. */
+static const pc_field fit_origin_fields[] = {
+    F("library", key.library, TEXT, "", "what computed or sent"),
+    F("site", key.site, TEXT, "", "who measured"),
+    F("out_dtype", key.out_dtype, TEXT, "", "of the output, where it is not that of the inputs"),
+    F("variant", key.variant, TEXT, "", "of an expert layer: kernel and distribution"),
+    F("head_dim", key.head_dim, INT32, "1", "of attention"),
+    F("window", key.window, INT64, "1", "of attention: keys that a query sees; 0: all"),
+    F("grid_axes", grid.axes, INT32, "1", "of the smoothed residuals; 0: there are none"),
+    F("grid_deviation", grid.deviation, REAL, "1", "of the smoothed residuals, of log(seconds)"),
 };
 
 #define R(column, member, kind, unit, text) FIELD(pc_replay_report, column, member, kind, unit, text)
@@ -204,6 +245,7 @@ const pc_fields pc_profile_device_fields = FIELDS(device_fields, pc_profile_devi
 const pc_fields pc_profile_kernel_fields = FIELDS(kernel_fields, pc_kernel_measurement);
 const pc_fields pc_profile_transfer_fields = FIELDS(transfer_fields, pc_transfer_measurement);
 const pc_fields pc_profile_fit_fields = FIELDS(fit_fields, pc_fit);
+const pc_fields pc_profile_fit_origin_fields = FIELDS(fit_origin_fields, pc_fit);
 const pc_fields pc_profile_replay_fields = FIELDS(replay_fields, pc_replay_report);
 const pc_fields pc_profile_pass_fields = FIELDS(pass_fields, pc_replay_pass_report);
 const pc_fields pc_profile_tuning_fields = FIELDS(tuning_fields, pc_tuning);

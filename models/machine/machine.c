@@ -4,6 +4,11 @@
 #include <math.h>
 #include <stddef.h>
 
+const char *pc_gpu_basis_name(pc_gpu_basis basis) {
+    static const char *const names[PC_GPU_BASES] = {"datasheet", "fitted to runs", "measured kernels"};
+    return names[basis];
+}
+
 /* ---- numbers and what they may be ---- */
 
 typedef enum bound { POSITIVE, NOT_NEGATIVE, FRACTION, FRACTION_OR_ZERO } bound;

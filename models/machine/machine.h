@@ -15,7 +15,17 @@
 extern "C" {
 #endif
 
-enum { PC_MACHINE_NAME_SIZE = 128 };
+enum { PC_MACHINE_NAME_SIZE = 128, PC_GPU_KERNELS_SIZE = 32, PC_GPU_DATE_SIZE = 12 };
+
+/* What the times of a GPU's kernels stand on. */
+typedef enum pc_gpu_basis { PC_GPU_DATASHEET, PC_GPU_FITTED, PC_GPU_MEASURED, PC_GPU_BASES } pc_gpu_basis;
+
+/* "datasheet", "fitted to runs", "measured kernels". */
+const char *pc_gpu_basis_name(pc_gpu_basis basis);
+
+/* What measured kernels answer: products of a format, bit 1 << pc_product_format; flash attention; collectives,
+ * messages and expert dispatch. */
+enum { PC_KERNELS_FOR_ATTENTION = 1 << 16, PC_KERNELS_FOR_TRANSFERS = 1 << 17, PC_KERNELS_FOR_ALL = (1 << 18) - 1 };
 
 /* A GPU: datasheet, and the profile by which roofline costs depart from it. */
 typedef struct pc_gpu {
@@ -42,6 +52,11 @@ typedef struct pc_gpu {
     double kernel_s;        /* what every kernel takes beside its work, on the GPU */
     double launch_s;        /* host time a kernel: a pass takes no less than its launches */
     double estimated_error; /* standard error of a pass's time, relative */
+    /* Where the kernels are measured ones: the profile of the library that answers before the roofline does. */
+    char kernels[PC_GPU_KERNELS_SIZE]; /* its name; "": there is none */
+    int32_t kernels_for;               /* what it answers: bits as above; the roofline answers the rest */
+    int32_t basis;                     /* pc_gpu_basis */
+    char basis_date[PC_GPU_DATE_SIZE]; /* "2026-11-23": when these numbers were made; "": not known */
 } pc_gpu;
 
 /* A kind of connection, as messages see it: time = latency + bytes / (bandwidth * efficiency), the best of the

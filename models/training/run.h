@@ -56,7 +56,9 @@ typedef struct pc_run_spec {
     pc_iteration_spec iteration;   /* where is_cluster; its lists are those below */
     const char *profile_path;      /* where measured costs are to come from, as it counts from where we are; NULL: the
                                     * roofline. Borrowed from the scenario */
-    pc_run_kernels beside_profile; /* where there is one */
+    const char *shipped_profile;   /* that of the library which the GPU's file names, if there is no other: who runs
+                                    * this opens it. NULL: none. Static storage */
+    pc_run_kernels beside_profile; /* where there is a profile_path */
     const pc_cost_model *cost; /* of the kernels, made of that profile by who runs this, and `iteration.machine` with
                                 * it; NULL: the roofline. Borrowed */
     uint64_t profile_hash;     /* 0: none */

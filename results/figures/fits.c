@@ -64,7 +64,7 @@ static double work_of(const pc_fit *fit, const double *point) {
 /* A block of points: predicted and measured microseconds, work, residual in percent. */
 static void add_points(const pc_fit *fit, int number, pc_text *script) {
     pc_text_printf(script, "$fit%d << EOD\n", number);
-    for (int64_t i = 0; i < fit->count; i++) {
+    for (int64_t i = 0; i < fit->count && fit->seconds; i++) { /* a profile of the library has none */
         const double *x = fit->x + i * fit->dimensions;
         double residual = fit->residual[i];
         pc_text_printf(script, "%.9g %.9g %.9g %.9g\n", 1e6 * fit->seconds[i] * exp(-residual), 1e6 * fit->seconds[i],
