@@ -2,6 +2,7 @@
 
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
+#include "scenarios/settings.h"
 
 #include <string.h>
 

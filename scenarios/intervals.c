@@ -27,9 +27,10 @@ static const char *sharding_of(const pc_cut *cut) {
     return cut->shard_group > 0 && cut->shard_group < cut->dp ? "hybrid" : names[cut->zero];
 }
 
+/* Of the forward products; a recipe has no gradients in fewer bits than these. */
 static const char *low_precision_of(const pc_model *model) {
-    (void)model;
-    return NULL;
+    bool is_low = pc_low_precision_is_on(&model->low);
+    return is_low ? pc_product_format_name(model->low.product[0]) : NULL;
 }
 
 pc_interval_kind pc_interval_kind_of(const pc_run_spec *spec, const char *software) {

@@ -254,7 +254,7 @@ static const char *word_of(const row_reader *r, pc_measured_column column, pc_wr
 
 /* One that scenarios have. */
 static bool is_precision(const char *name) {
-    return strcmp(name, "bf16") == 0 || strcmp(name, "fp16") == 0;
+    return pc_library_find(PC_LIBRARY_PRECISIONS, name) != NULL;
 }
 
 /* "FP8" is not the same recipe in all programs. */
