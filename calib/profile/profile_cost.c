@@ -1,11 +1,12 @@
 #include "calib/profile/profile_cost.h"
 
+#include "calib/profile/profile_index.h"
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 /* From here on outside the measured range, a warning; from there on the roofline takes over. */
 static const double far = 1.25, too_far = 4.0;
@@ -17,37 +18,9 @@ struct pc_profile_cost {
     pc_profile_transfers transfers;
     pc_notes *notes;
     pc_memo *memo;
+    pc_profile_index index;
     bool has_kernels;
 };
-
-/* ---- fits ---- */
-
-static const char *const dtypes[] = {[PC_PRECISION_BF16] = "bf16", [PC_PRECISION_FP16] = "fp16"};
-
-/* How well a fit answers for the family: 0 not at all. Buffers are cold in training: what a kernel reads was written
- * long before. Numbers of 16 bits take as long as others of 16. */
-static int rank_of(const pc_fit *fit, const char *family, const char *dtype, bool is_causal) {
-    const pc_fit_key *key = &fit->key;
-    bool is_kernel = !pc_fit_form_is_transfer(key->form) && strcmp(key->subject, family) == 0;
-    if (!is_kernel || (key->form == PC_FIT_ATTENTION && key->is_causal != is_causal)) return 0;
-    int exact = strcmp(key->dtype, dtype) == 0 ? 3 : key->dtype[0] == '\0' ? 2 : 1;
-    bool is_half = exact > 1 || strcmp(key->dtype, "bf16") == 0 || strcmp(key->dtype, "fp16") == 0;
-    return is_half ? 2 * exact + (key->cache == PC_CACHE_COLD) : 0;
-}
-
-static int64_t find_fit(const pc_profile_cost *cost, const char *family, const char *dtype, bool is_causal) {
-    int64_t best = -1;
-    int best_rank = 0;
-    for (int64_t i = 0; i < cost->profile->fit_count; i++) {
-        int rank = rank_of(&cost->profile->fit[i], family, dtype, is_causal);
-        if (rank > best_rank) best = i, best_rank = rank;
-    }
-    if (best < 0)
-        pc_notes_missing(cost->notes, family, dtype, is_causal, NULL);
-    else if (best_rank < 4)
-        pc_notes_missing(cost->notes, family, dtype, is_causal, cost->profile->fit[best].key.dtype);
-    return best;
-}
 
 /* ---- one fit, in its range and beyond ---- */
 
@@ -65,15 +38,16 @@ static pc_operation reshaped(const pc_operation *of, const pc_fit *fit, const do
         return made;
     }
     double b = (double)of->batch, m = (double)of->m, n = (double)of->n, k = (double)of->k;
+    double to_k = fit->key.form == PC_FIT_FLASH ? k : point[3]; /* the size of a head is the fit's */
     bool is_gemm = of->kind == PC_OPERATION_GEMM;
     double was = is_gemm ? b * (m * k + k * n + m * n) : b * (m + n) * k;
-    double is = is_gemm ? point[0] * (point[1] * point[3] + point[3] * point[2] + point[1] * point[2])
-                        : point[0] * (point[1] + point[2]) * point[3];
+    double is = is_gemm ? point[0] * (point[1] * to_k + to_k * point[2] + point[1] * point[2])
+                        : point[0] * (point[1] + point[2]) * to_k;
     made.batch = (int64_t)point[0];
     made.m = (int64_t)point[1];
     made.n = (int64_t)point[2];
-    made.k = (int64_t)point[3];
-    made.flops = whole((double)of->flops * (point[0] / b) * (point[1] / m) * (point[2] / n) * (point[3] / k));
+    made.k = (int64_t)to_k;
+    made.flops = whole((double)of->flops * (point[0] / b) * (point[1] / m) * (point[2] / n) * (to_k / k));
     made.bytes = whole((double)of->bytes * is / was);
     return made;
 }
@@ -92,17 +66,35 @@ static double roofline_s(const pc_profile_cost *cost, const pc_operation *operat
     return cost->roofline.kernel(cost->roofline.self, &made).seconds;
 }
 
+/* Sums of weights' gradients are read and written in 32 bits, and go at this part of the forward pass's rate
+ * (operators/b200_training: 0.95 of it in the median). */
+static pc_estimate weight_gradient(const pc_fit *forward, const double *point) {
+    static const double slower = 1.0 / 0.95;
+    pc_estimate estimate = pc_fit_predict_sustained(forward, point);
+    return (pc_estimate){slower * estimate.seconds, slower * estimate.standard_error};
+}
+
+static pc_estimate predict(const pc_fit *fit, pc_answer_way way, const double *point) {
+    switch (way) {
+    case PC_ANSWER_FIT:
+        return pc_fit_predict(fit, point);
+    case PC_ANSWER_WEIGHT_GRADIENT:
+        return weight_gradient(fit, point);
+    case PC_ANSWER_BACKWARD:
+        return pc_fit_predict_attention_backward(fit, point);
+    default:
+        return pc_fit_predict_sustained(fit, point);
+    }
+}
+
 /* The fit, and from `too_far` on the roofline in proportion to what the fit says there: no step where they meet. What
  * the roofline may be wrong by comes in with the logarithm of the distance. */
-static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_operation *operation,
-                       const double *point) {
-    const pc_fit *fit = &cost->profile->fit[number];
-    int dimension = 0;
-    double near[PC_FIT_DIMENSIONS] = {0}, distance = pc_fit_distance(fit, point, &dimension);
-    if (distance <= far) return pc_fit_predict(fit, point);
-    pc_notes_far(cost->notes, number, point, distance, dimension);
+static pc_estimate ask_far(const pc_profile_cost *cost, const pc_kernel_answer *answer, const pc_operation *operation,
+                           const double *point, double distance) {
+    const pc_fit *fit = &cost->profile->fit[answer->fit];
+    double near[PC_FIT_DIMENSIONS] = {0};
     move_in(fit, point, near);
-    pc_estimate estimate = pc_fit_predict(fit, near);
+    pc_estimate estimate = predict(fit, answer->way, near);
     double part = log(distance / far) / log(too_far / far), relative = estimate.standard_error / estimate.seconds;
     double doubt = cost->machine.gpu.estimated_error * (part < 1.0 ? part : 1.0);
     if (distance > too_far)
@@ -111,42 +103,82 @@ static pc_estimate ask(const pc_profile_cost *cost, int64_t number, const pc_ope
     return estimate;
 }
 
+static pc_estimate ask(const pc_profile_cost *cost, const pc_kernel_answer *answer, const pc_operation *operation,
+                       const double *point) {
+    const pc_fit *fit = &cost->profile->fit[answer->fit];
+    int dimension = 0;
+    double distance = pc_fit_distance(fit, point, &dimension);
+    if (distance <= far) return predict(fit, answer->way, point);
+    pc_notes_far(cost->notes, answer->fit, point, distance, dimension);
+    return ask_far(cost, answer, operation, point, distance);
+}
+
 /* ---- operations ---- */
 
-static pc_estimate ask_run(const pc_profile_cost *cost, int64_t fit, const pc_operation *operation,
-                           const pc_family_run *run) {
-    double shape[PC_FIT_DIMENSIONS] = {(double)operation->batch, (double)operation->m, (double)operation->n,
-                                       (double)operation->k};
-    bool has_shape = operation->kind == PC_OPERATION_GEMM || operation->kind == PC_OPERATION_ATTENTION;
-    pc_estimate estimate = ask(cost, fit, operation, has_shape ? shape : &run->bytes);
-    return (pc_estimate){run->times * estimate.seconds, run->times * estimate.standard_error};
+/* Whether there is an answer; says what is missing, or what stands in for it. */
+static bool is_there(const pc_profile_cost *cost, const pc_kernel_answer *answer, const pc_operation *operation,
+                     const char *family, const char *direction) {
+    if ((answer->fit < 0 || answer->instead) && !answer->is_silent) {
+        bool is_causal = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
+        char name[PC_FAMILY_SIZE];
+        snprintf(name, sizeof name, "%s%s", family, direction);
+        pc_notes_missing(cost->notes, name, pc_operation_dtype(operation), is_causal,
+                         answer->fit < 0 ? NULL : answer->instead);
+    }
+    return answer->fit >= 0;
 }
 
-/* A profile of the library answers what the GPU's file says (kernels_for), and any other all that it has. */
-static int32_t answered(const pc_profile_cost *cost) {
-    return cost->profile->is_shipped ? cost->machine.gpu.kernels_for : PC_KERNELS_FOR_ALL;
+static bool ask_product(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *estimate) {
+    static const char *const roles[] = {"_forward", "_input_gradient", "_weight_gradient"};
+    const pc_kernel_answer *answer = pc_index_product(&cost->index, operation);
+    const double shape[PC_FIT_DIMENSIONS] = {(double)operation->batch, (double)operation->m, (double)operation->n,
+                                             (double)operation->k};
+    if (!is_there(cost, answer, operation, "gemm", roles[operation->role])) return false;
+    *estimate = ask(cost, answer, operation, shape);
+    return true;
 }
 
-static bool is_asked(const pc_profile_cost *cost, const pc_operation *operation) {
-    if (operation->kind == PC_OPERATION_ATTENTION) return (answered(cost) & PC_KERNELS_FOR_ATTENTION) != 0;
-    return operation->kind != PC_OPERATION_GEMM || (answered(cost) & 1 << operation->format) != 0;
+/* What is beside the kernel in others' tables, and goes by the keys' heads, is left out for training: any group. */
+static bool ask_attention(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *estimate) {
+    double scale;
+    const pc_kernel_answer *answer = pc_index_attention(&cost->index, operation, &scale);
+    const char *direction = operation->role == PC_GEMM_FORWARD ? "_forward" : "_backward";
+    if (!is_there(cost, answer, operation, "attention", direction)) return false;
+    bool is_flash = cost->profile->fit[answer->fit].key.form == PC_FIT_FLASH;
+    const double shape[PC_FIT_DIMENSIONS] = {(double)operation->batch, (double)operation->m, (double)operation->n,
+                                             is_flash ? 1.0 : (double)operation->k};
+    *estimate = ask(cost, answer, operation, shape);
+    estimate->seconds *= scale;
+    estimate->standard_error *= scale;
+    return true;
 }
 
 /* Whether all of its runs are in the profile; their sum. */
-static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
+static bool ask_families(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
     pc_family_run runs[PC_FAMILY_RUNS];
-    *sum = (pc_estimate){0};
-    if (!is_asked(cost, operation)) return false;
     int count = pc_operation_runs(operation, runs);
-    bool is_causal = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
+    *sum = (pc_estimate){0};
     for (int i = 0; i < count; i++) {
-        int64_t fit = find_fit(cost, runs[i].family, dtypes[operation->precision], is_causal);
-        if (fit < 0) return false;
-        pc_estimate part = ask_run(cost, fit, operation, &runs[i]);
-        sum->seconds += part.seconds;
-        sum->standard_error += part.standard_error;
+        const pc_family_run *run = &runs[i];
+        const pc_kernel_answer *answer =
+            pc_index_family(&cost->index, run->function, run->direction, operation->precision);
+        if (!is_there(cost, answer, operation, run->function, run->direction)) return false;
+        pc_estimate part = ask(cost, answer, operation, &run->bytes);
+        sum->seconds += run->times * part.seconds;
+        sum->standard_error += run->times * part.standard_error;
     }
     return count > 0;
+}
+
+static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *estimate) {
+    switch (operation->kind) {
+    case PC_OPERATION_GEMM:
+        return ask_product(cost, operation, estimate);
+    case PC_OPERATION_ATTENTION:
+        return ask_attention(cost, operation, estimate);
+    default:
+        return ask_families(cost, operation, estimate);
+    }
 }
 
 /* Of what nothing was measured but whole runs the roofline answers, without a word and without a memory. */
@@ -197,8 +229,11 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
     pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
-    bool has_transfers = profile->fit_count > 0 || !profile->tuning.is_there;
-    if (has_transfers && (answered(cost) & PC_KERNELS_FOR_TRANSFERS)) cost->machine.measured = &cost->transfers.model;
+    int32_t answers_for = profile->is_shipped ? machine->gpu.kernels_for : PC_KERNELS_FOR_ALL;
+    pc_profile_index_set(&cost->index, profile, answers_for);
+    bool has_transfers =
+        (profile->fit_count > 0 || !profile->tuning.is_there) && answers_for & PC_KERNELS_FOR_TRANSFERS;
+    if (has_transfers) cost->machine.measured = &cost->transfers.model;
     *result = cost;
     return PC_OK;
 }

@@ -1,68 +1,87 @@
+/* Slots that are written once: a reader that finds one ready needs no lock. A slot that is being written is passed
+ * over; what two threads then keep twice is the same. */
 #include "calib/profile/profile_private.h"
 
 #include "engine/alloc.h"
-#include "engine/index.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { MOST = 6144 };
+enum { SLOTS = 8192, NEAREST = 8, NUMBERS = 8 };
+
+enum { FREE, TAKEN, READY };
 
 /* What decides the cost of an operation. A function's name is one text in static storage: its address says it all. */
-static pc_hash key_of(const pc_operation *operation) {
-    pc_hash key = {0};
-    const int64_t numbers[] = {operation->batch,
-                               operation->m,
-                               operation->n,
-                               operation->k,
-                               operation->bytes,
-                               operation->flops,
-                               (intptr_t)operation->function,
-                               operation->kind,
-                               operation->role,
-                               operation->precision,
-                               operation->format,
-                               operation->launches,
-                               operation->is_causal};
-    pc_hash_add_bytes(&key, numbers, sizeof numbers);
-    return key;
+typedef struct memo_key {
+    uint64_t number[NUMBERS];
+} memo_key;
+
+static memo_key key_of(const pc_operation *operation) {
+    uint64_t small = (uint64_t)operation->kind | (uint64_t)operation->role << 8 | (uint64_t)operation->precision << 16 |
+                     (uint64_t)operation->format << 24 | (uint64_t)operation->is_causal << 31 |
+                     (uint64_t)(uint32_t)operation->launches << 32;
+    return (memo_key){{(uint64_t)operation->batch, (uint64_t)operation->m, (uint64_t)operation->n,
+                       (uint64_t)operation->k, (uint64_t)operation->bytes, (uint64_t)operation->flops,
+                       (uint64_t)(uintptr_t)operation->function, small}};
 }
 
+/* Sums of products, which a processor computes side by side (Carter and Wegman 1979), then mixed. */
+static uint64_t place_of(const memo_key *key) {
+    static const uint64_t odd[NUMBERS] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9),
+                                          UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93),
+                                          UINT64_C(0xa0761d6478bd642f), UINT64_C(0xe7037ed1a0b428db),
+                                          UINT64_C(0x8ebc6af09c88c6e3), UINT64_C(0x589965cc75374cc3)};
+    uint64_t sum = 0;
+    for (int i = 0; i < NUMBERS; i++) sum += (key->number[i] ^ key->number[i] >> 32) * odd[i];
+    sum ^= sum >> 32;
+    sum *= UINT64_C(0xd6e8feb86659fd93);
+    return sum >> 32;
+}
+
+typedef struct memo_slot {
+    memo_key key;
+    pc_estimate estimate;
+    atomic_int state;
+} memo_slot;
+
 struct pc_memo {
-    pthread_mutex_t lock;
-    pc_index index;
-    pc_estimate estimates[MOST];
+    memo_slot slot[SLOTS];
 };
 
 pc_memo *pc_memo_make(void) {
-    pc_memo *memo = pc_alloc(1, sizeof *memo);
-    if (!memo) return NULL;
-    pthread_mutex_init(&memo->lock, NULL);
-    if (!pc_index_reserve(&memo->index, MOST, NULL)) return memo;
-    pc_memo_free(memo);
-    return NULL;
+    return pc_alloc(1, sizeof(pc_memo));
 }
 
 void pc_memo_free(pc_memo *memo) {
-    if (!memo) return;
-    pthread_mutex_destroy(&memo->lock);
-    pc_index_free(&memo->index);
     pc_free(memo);
 }
 
 bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate) {
-    pc_hash key = key_of(operation);
-    pthread_mutex_lock(&memo->lock);
-    int64_t number = pc_index_find(&memo->index, key);
-    if (number >= 0) *estimate = memo->estimates[number];
-    pthread_mutex_unlock(&memo->lock);
-    return number >= 0;
+    memo_key key = key_of(operation);
+    uint64_t place = place_of(&key);
+    for (uint64_t i = 0; i < NEAREST; i++) {
+        memo_slot *slot = &memo->slot[(place + i) % SLOTS];
+        int state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        if (state == FREE) return false;
+        if (state == TAKEN || memcmp(&slot->key, &key, sizeof key) != 0) continue;
+        *estimate = slot->estimate;
+        return true;
+    }
+    return false;
 }
 
-/* Where two threads come with the same, they have the same estimate. */
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate) {
-    pc_hash key = key_of(operation);
-    pthread_mutex_lock(&memo->lock);
-    if (memo->index.count < MOST) memo->estimates[pc_index_add(&memo->index, key, memo->index.count)] = estimate;
-    pthread_mutex_unlock(&memo->lock);
+    memo_key key = key_of(operation);
+    uint64_t place = place_of(&key);
+    for (uint64_t i = 0; i < NEAREST; i++) {
+        memo_slot *slot = &memo->slot[(place + i) % SLOTS];
+        int is_free = FREE;
+        if (atomic_load_explicit(&slot->state, memory_order_relaxed) != FREE) continue;
+        if (!atomic_compare_exchange_strong(&slot->state, &is_free, TAKEN)) continue;
+        slot->key = key;
+        slot->estimate = estimate;
+        atomic_store_explicit(&slot->state, READY, memory_order_release);
+        return;
+    }
 }

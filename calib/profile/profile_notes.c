@@ -29,6 +29,7 @@ typedef struct group {
 struct pc_notes {
     pthread_mutex_t lock;
     const pc_profile *profile;
+    bool is_silent;               /* a profile of the library: its user can do nothing about it */
     far_point *far;               /* one a fit */
     missing missing[MISSING_MAX]; /* sorted; of more than there is room for the first */
     int missing_count;
@@ -40,6 +41,7 @@ pc_notes *pc_notes_make(const pc_profile *profile) {
     pc_notes *notes = pc_alloc(1, sizeof *notes);
     if (!notes) return NULL;
     notes->profile = profile;
+    notes->is_silent = profile->is_shipped;
     notes->far = pc_alloc((size_t)profile->fit_count, sizeof *notes->far);
     if (!notes->far) {
         pc_free(notes);
@@ -68,6 +70,7 @@ static bool is_farther(const far_point *a, const far_point *b) {
 
 void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension) {
     far_point found = {.distance = distance, .dimension = dimension};
+    if (notes->is_silent) return;
     memcpy(found.x, point, (size_t)notes->profile->fit[fit].dimensions * sizeof *point);
     pthread_mutex_lock(&notes->lock);
     if (is_farther(&found, &notes->far[fit])) notes->far[fit] = found;
@@ -92,6 +95,7 @@ static int compare_missing(const void *a, const void *b) {
 
 void pc_notes_missing(pc_notes *notes, const char *family, const char *dtype, bool is_causal, const char *instead) {
     missing item = {.instead = instead};
+    if (notes->is_silent) return;
     snprintf(item.what, sizeof item.what, "%s%s%s%s", family, is_causal ? " causal" : "", dtype[0] ? " " : "", dtype);
     pthread_mutex_lock(&notes->lock);
     insert(notes->missing, &notes->missing_count, MISSING_MAX, sizeof item, &item, compare_missing);
@@ -107,6 +111,7 @@ static int compare_groups(const void *one, const void *other) {
 
 void pc_notes_unmeasured(pc_notes *notes, pc_collective collective, int32_t ranks, int32_t domains) {
     group item = {collective, domains > 1 ? 2 : 1, ranks};
+    if (notes->is_silent) return;
     pthread_mutex_lock(&notes->lock);
     insert(notes->group, &notes->group_count, GROUPS_MAX, sizeof item, &item, compare_groups);
     pthread_mutex_unlock(&notes->lock);

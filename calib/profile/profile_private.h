@@ -15,15 +15,15 @@
 
 /* ---- the file: what its groups are made of (docs/profile-format.md) ---- */
 
-extern const pc_fields pc_profile_device_fields;   /* of pc_profile_device */
-extern const pc_fields pc_profile_kernel_fields;   /* of pc_kernel_measurement */
-extern const pc_fields pc_profile_transfer_fields; /* of pc_transfer_measurement */
-extern const pc_fields pc_profile_fit_fields;      /* of pc_fit: all but its arrays */
+extern const pc_fields pc_profile_device_fields;     /* of pc_profile_device */
+extern const pc_fields pc_profile_kernel_fields;     /* of pc_kernel_measurement */
+extern const pc_fields pc_profile_transfer_fields;   /* of pc_transfer_measurement */
+extern const pc_fields pc_profile_fit_fields;        /* of pc_fit: all but its arrays */
 extern const pc_fields pc_profile_fit_origin_fields; /* of pc_fit: what files have since version 3 */
-extern const pc_fields pc_profile_replay_fields;   /* of pc_replay_report: all but its passes */
-extern const pc_fields pc_profile_pass_fields;     /* of pc_replay_pass_report */
-extern const pc_fields pc_profile_tuning_fields;   /* of pc_tuning: all but its numbers */
-extern const pc_fields pc_profile_tuned_fields;    /* of pc_tuned_number */
+extern const pc_fields pc_profile_replay_fields;     /* of pc_replay_report: all but its passes */
+extern const pc_fields pc_profile_pass_fields;       /* of pc_replay_pass_report */
+extern const pc_fields pc_profile_tuning_fields;     /* of pc_tuning: all but its numbers */
+extern const pc_fields pc_profile_tuned_fields;      /* of pc_tuned_number */
 
 const char *pc_fit_form_name(pc_fit_form form); /* "transfer", "gemm" */
 
@@ -40,6 +40,7 @@ pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error
 
 /* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
 pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+
 /* ---- the file as text (profile_text.h) ---- */
 
 #define PC_TEXT_FORMAT "pipecast-profile-text"
@@ -56,15 +57,16 @@ pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error);
 
 /* ---- the cost model: an operation of the workload as runs of the kernels that a profile has ---- */
 
-/* `times` runs of a kernel family; `bytes` of each where the family's cost goes by them. */
+/* `times` runs of a kernel family, whose name is `function` and `direction` in one, both in static storage; `bytes` of
+ * each. */
 typedef struct pc_family_run {
-    char family[48];
+    const char *function, *direction;
     double times, bytes;
 } pc_family_run;
 
-enum { PC_FAMILY_RUNS = 2 };
+enum { PC_FAMILY_RUNS = 2, PC_FAMILY_SIZE = 48 };
 
-/* How many there are: 1 or 2; 0 if no family computes this. */
+/* How many there are, of what goes by bytes: 1 or 2; 0 if no family computes this. */
 int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]);
 
 /* ---- the cost model: answers, remembered ---- */
@@ -91,7 +93,7 @@ void pc_notes_free(pc_notes *notes); /* NULL is fine */
 void pc_notes_far(pc_notes *notes, int64_t fit, const double *point, double distance, int dimension);
 
 /* Something is not in the profile: `family` for `dtype`; `instead` is the dtype that stood in for it, or NULL: then the
- * roofline did. Both in static storage. */
+ * roofline did; it lasts as long as the profile. */
 void pc_notes_missing(pc_notes *notes, const char *family, const char *dtype, bool is_causal, const char *instead);
 
 /* A collective of a group that was not measured. PC_COLLECTIVES: a message between stages. */

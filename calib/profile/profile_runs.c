@@ -5,13 +5,10 @@
  * of its bytes. */
 #include "calib/profile/profile_private.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static pc_family_run run_of(const char *function, const char *direction, double times, double bytes) {
-    pc_family_run run = {.times = times, .bytes = bytes};
-    snprintf(run.family, sizeof run.family, "%s%s", function, direction);
-    return run;
+    return (pc_family_run){function, direction, times, bytes};
 }
 
 /* Families that have no direction. */
@@ -57,14 +54,7 @@ static int memory_runs(const pc_operation *operation, pc_family_run runs[PC_FAMI
 }
 
 int pc_operation_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]) {
-    static const char *const products[] = {"_forward", "_input_gradient", "_weight_gradient"};
     switch (operation->kind) {
-    case PC_OPERATION_GEMM:
-        runs[0] = run_of("gemm", products[operation->role], 1.0, 0.0);
-        return 1;
-    case PC_OPERATION_ATTENTION:
-        runs[0] = run_of("attention", operation->role == PC_GEMM_FORWARD ? "_forward" : "_backward", 1.0, 0.0);
-        return 1;
     case PC_OPERATION_NORM:
     case PC_OPERATION_ELEMENTWISE:
     case PC_OPERATION_OPTIMIZER:

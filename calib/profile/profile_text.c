@@ -34,7 +34,7 @@ static void add_value(pc_text *text, const pc_field *field, const void *row) {
 static void add_fields(pc_text *text, const pc_fields *fields, const void *row) {
     for (size_t i = 0; i < fields->count; i++) {
         const pc_field *field = &fields->field[i];
-        bool is_needed = i == 0 || !is_default(field, row); /* the first begins a fit */
+        bool is_needed = strcmp(field->name, "form") == 0 || !is_default(field, row); /* which begins a fit */
         if (is_needed && !pc_profile_text_follows(field->name)) add_value(text, field, row);
     }
 }
