@@ -40,6 +40,7 @@ static const number_rule profile_rules[] = {
     {"profile.tile", TILE, true, offsetof(pc_gpu, tile_m)},
     {"profile.gemm_efficiency", SHARE, true, offsetof(pc_gpu, gemm_efficiency)},
     {"profile.gemm_efficiency_fp8", SHARE, false, offsetof(pc_gpu, gemm_efficiency_fp8)},
+    {"profile.gemm_efficiency_fp4", SHARE, false, offsetof(pc_gpu, gemm_efficiency_fp4)},
     {"profile.split_accumulator", NUMBER, false, offsetof(pc_gpu, split_accumulator)},
     {"profile.gemm_ramp_k", NUMBER, true, offsetof(pc_gpu, gemm_ramp_k)},
     {"profile.attention_efficiency", SHARE, true, offsetof(pc_gpu, attention_efficiency)},

@@ -28,6 +28,7 @@ static double matrix_rate(const pc_gpu *gpu, pc_product_format format) {
 }
 
 static double efficiency_of(const pc_gpu *gpu, pc_product_format format) {
+    if (format == PC_PRODUCT_NVFP4 && gpu->gemm_efficiency_fp4 > 0.0) return gpu->gemm_efficiency_fp4;
     bool is_own = pc_product_format_is_low(format) && gpu->gemm_efficiency_fp8 > 0.0;
     return is_own ? gpu->gemm_efficiency_fp8 : gpu->gemm_efficiency;
 }

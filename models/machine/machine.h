@@ -43,7 +43,8 @@ typedef struct pc_gpu {
     /* The profile. Fractions of the datasheet's rates are those of a large enough kernel alone. */
     int32_t tile_m, tile_n;      /* of GEMM kernels: work is quantised to whole waves of tiles over the processors */
     double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
-    double gemm_efficiency_fp8;  /* of the rates of 8 and 4 bits; 0: as gemm_efficiency */
+    double gemm_efficiency_fp4;  /* of the rate of 4 bits; 0: as gemm_efficiency_fp8 */
+    double gemm_efficiency_fp8;  /* of the rate of 8 bits; 0: as gemm_efficiency */
     double split_accumulator;    /* times as long as products of 8 bits whose sums stay in the matrix units take those
                                   * that leave them for fp32 every so often; 0: the units add in fp32 */
     double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
