@@ -53,9 +53,9 @@ typedef struct field {
 #define GPU(member)                                                                                                    \
     ITERATION_REAL(member.matrix_flops_per_s), ITERATION_REAL(member.vector_flops_per_s),                              \
         ITERATION_REAL(member.matrix_fp8_flops_per_s), ITERATION_REAL(member.matrix_fp4_flops_per_s),                  \
-        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.split_accumulator),                          \
-        ITERATION(member.has_fp8_layouts), ITERATION_REAL(member.split_accumulator),                                   \
-        ITERATION(member.has_fp8_layouts), ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),  \
+        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.gemm_efficiency_fp4),                        \
+        ITERATION_REAL(member.split_accumulator), ITERATION(member.has_fp8_layouts),                                   \
+        ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),                                     \
         ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
         ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
         ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \

@@ -120,7 +120,8 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "NVIDIA Blackwell GPU (B200-SXM-180GB) 2x8", "gpt3-175b", "dgx-b200", "");
     check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "grand-teton", "");
     check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
-    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "", "machine");
+    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "gb300-nvl72", "");
+    check_names(at, "gpt3-175b", "NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "gpt3-175b", "dgx-b300", "");
     check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
@@ -136,9 +137,8 @@ static void check_missing(const folder *at, const char *row, const char *missing
 
 static void test_what_is_missing(void **state) {
     const folder *at = *state;
-    check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "fp8-current");
-    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "mxfp8;cp;moe");
-    check_missing(at, ",,gpt3-175b,H100,64,NVFP4,128,1,2048,,4,4,1,,,,,,,,100,,", "nvfp4");
+    check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "");
+    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "cp;moe");
     check_missing(at, ",,gpt3-175b,H100,64,int3,128,1,2048,,4,4,1,,,,,,,,100,,", "precision");
     check_missing(at, ",,gpt3-175b,H100,64,,128,,2048,,4,4,1,,,,,,,,100,,", "mbs");
     check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
@@ -175,6 +175,7 @@ static void test_recipes(void **state) {
         const pc_written_name *found = pc_written_find_precision(cases[i].who, cases[i].word);
         assert_non_null(found);
         assert_string_equal(found->name, cases[i].expected);
+        assert_non_null(pc_library_find(PC_LIBRARY_PRECISIONS, found->name));
     }
     assert_null(pc_written_find_precision((pc_written_speaker){"NeMo", "", "dgx-h100"}, "int3"));
 }

@@ -58,11 +58,20 @@ class Mend(typing.NamedTuple):
                 and all(re.fullmatch(value, row[column]) for column, value in self.where.items()))
 
 
+NEMO_26_02_01 = {"release": r"NeMo 26\.02\.01", "model": "LLAMA3_70B", "system": "DGX-GB300"}
 MENDS = [Mend("nvidia_dgxc_benchmarking", {"release": r"v25\.04.*", "model": "nemotron 340b"}, "vp", "", "12", 8,
               "not printed; 12 in all other releases"),
          Mend("nvidia_dgxc_benchmarking", {}, "gbs", "1204", "1024", 1, "misprint: 1204 is no multiple of the 16 replicas"),
          Mend("nvidia_dgxc_benchmarking_2024", {"model": "Llama3 8b Finetuning.*"}, "pp", "41", "1", 8,
               "misprint: 41 stages on 8 to 32 GPUs"),
+         Mend("nemo_megatron_bridge", {"release": r"NeMo 25\.09", "model": "LLAMA3_70B", "system": "DGX-GB200", "precision": "FP8-MX"}, "mbs", "2", "1", 1,
+                "8 replicas of 16 microbatches (ga) make 128 sequences of one each"),
+         *[Mend("nemo_megatron_bridge", {**NEMO_26_02_01, "precision": "MXFP8"}, column, says, becomes, 1,
+                "pp 4, vp 5 and mbs 1 in the releases before and behind, as fast, and in its recipe")
+           for column, says, becomes in (("mbs", "2", "1"), ("vp", "", "5"))],
+         *[Mend("nemo_megatron_bridge", {**NEMO_26_02_01, "precision": "NVFP4"}, column, says, becomes, 1,
+                "a whole replica does not fit a GPU; its recipe has pp 4, vp 5, mbs 1")
+           for column, says, becomes in (("mbs", "2", "1"), ("vp", "", "5"), ("pp", "1", "4"))],
          Mend("mlperf_training", {"model": "llama31_8b", "system": r".*\(B200-SXM-180GB\) 2x8"}, "precision", "", "FP8", 1,
               "not printed; two others ran the same configuration on such machines in FP8, as fast within 1.2%"),
          Mend("mlperf_training", {"model": "llama31_8b", "system": "AMD .*MI35.*"}, "precision", "", "not printed", 5,
