@@ -1,6 +1,6 @@
 """Writes the library of models, machines, GPUs, software and precisions as C: every YAML file of their folders, and every
-profile of measured kernels (CSV), as a text; and names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
-as tables.
+profile of measured kernels (CSV), as a text; and names.csv, which says what people call them (written_names.h), and
+intervals.csv, how far off forecasts were (intervals.h), as tables.
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
 changes its folder's time, and ninja looks at that.

@@ -20,9 +20,9 @@ typedef enum pc_library_kind {
     PC_LIBRARY_MACHINES,
     PC_LIBRARY_GPUS,
     PC_LIBRARY_SOFTWARE,
+    PC_LIBRARY_PRECISIONS,
     PC_LIBRARY_PROFILES, /* of measured kernels: `kernels` of a GPU's file names one; calib/profile/profile_text.h reads
                             it */
-    PC_LIBRARY_PRECISIONS,
     PC_LIBRARY_KINDS
 } pc_library_kind;
 

@@ -24,8 +24,8 @@ typedef struct pc_reference {
     const char *text;            /* as it was written; borrowed from the document */
     pc_place place;              /* from which a path counts, and how far it may lead; borrowed */
     char *name;                  /* for names of runs: without folder and ".yaml" or ".h5"; owned */
-    char *path;                  /* of a profile or a schedule, as it counts from where we are; owned. NULL of profile:
-                                  * none, and of one of the library */
+    char *path;                  /* of a profile or a schedule, as it counts from where we are; owned.
+                                  * NULL of profile: none, and of one of the library */
     pc_error error;              /* why it could not be read; its code is PC_OK otherwise */
     pc_model_file model;         /* of software likewise: keys and what they say */
     pc_machine machine;          /* of another GPU its `gpu` alone */

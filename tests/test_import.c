@@ -289,7 +289,8 @@ static void faulty_tables(void **state) {
     check_refused(at, KERNELS "gemm,1,2,1e300,TN,4\n", NULL, 2, "k is '1e300'");
     check_refused(at, KERNELS "gemm,1e14,1e14,1e14,TN,4\n", NULL, 2, "FLOPs");
     check_refused(at, KERNELS "gemm,1,2,3,TN,nan\n", NULL, 2, "'nan'");
-    check_refused(at, KERNELS "gemm,1,2,3,TN,0\n", NULL, 2, "'0'");
+    check_refused(at, KERNELS "gemm,1,2,3,TN,0\n", NULL, 0, "holds no measurement");
+    check_refused(at, KERNELS "gemm,1,2,3,TN,1e-9\n", NULL, 2, "'1e-9'");
     check_refused(at, KERNELS "gemm,1,2,3,TN,\n", NULL, 2, "a time of ''");
     check_refused(at, KERNELS "layer_norm,1,2,3,forward,4\n", NULL, 2, "bytes");
     check_refused(at, "size_bytes,time_us\n1000,10\n", &options, 2, "ranks");

@@ -115,12 +115,26 @@ static pc_code take_points(pc_fit *fit, const double *points, const double *seco
 
 /* ---- one fit ---- */
 
+/* A descent among points that are like nothing may end at numbers that no time follows from, here or elsewhere. */
+static bool leads_somewhere(const pc_fit *fit) {
+    static const double most = 1e30;
+    for (int i = 0; i < fit->parameter_count; i++)
+        if (!(fabs(fit->parameter[i]) < most)) return false;
+    for (int i = 0; i < fit->parameter_count * fit->parameter_count; i++)
+        if (!isfinite(fit->covariance[i])) return false;
+    for (int64_t i = 0; i < fit->count; i++)
+        if (!foretells_at(fit, fit->x + i * fit->dimensions)) return false;
+    return isfinite(fit->residual_deviation) && pc_fit_foretells(fit);
+}
+
 static pc_code fit_points(const pc_fit_key *key, int32_t processors, const double *points, const double *seconds,
                           int64_t count, const double *near, pc_fit *fit, pc_error *error) {
     *fit = (pc_fit){.key = *key, .processors = processors, .dimensions = pc_form_of(key->form)->dimensions};
     fit->cv_median = fit->cv_p95 = fit->cv_coverage = NAN;
     pc_code code = take_points(fit, points, seconds, count, error);
     if (!code) code = pc_form_of(key->form)->fit(fit, near, error);
+    if (!code && !leads_somewhere(fit))
+        code = pc_error_set(error, PC_ERROR_INPUT, "no numbers of this form are near the points; expected others");
     if (code) pc_fit_free(fit);
     return code;
 }
@@ -155,6 +169,14 @@ static double student_limit(const pc_fit *fit, double probability) {
 pc_estimate pc_fit_predict(const pc_fit *fit, const double *point) {
     prediction p = predict(fit, point);
     return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
+}
+
+double pc_fit_seconds(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    double scatter = 0.0, variance = 0.0;
+    double base = form->seconds(fit, point, NULL, &scatter);
+    double left = form->left ? form->left(fit, point, &variance) : 0.0;
+    return left != 0.0 ? base * exp(left) : base;
 }
 
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
@@ -390,7 +412,9 @@ void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
         if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
         if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
         add_text(name, size, ", ", key->link);
-        add_origin(name, size, key);
+        add_text(name, size, ", ", key->library);
+        add_text(name, size, " ", key->variant);
+        add_text(name, size, " of ", key->site);
         return;
     }
     add_text(name, size, " ", key->dtype);

@@ -32,8 +32,11 @@ extern "C" {
  * - ATTENTION: x = {batch (sequences * heads), m, n, k}; likewise, is_causal is part of the key.
  * - FLASH: x = {batch (sequences * heads), m, n, group (heads that share keys)}; the size of a head and the window are
  *   part of the key. For tables of thousands of shapes (fit_flash.c).
- * - GROUPED_GEMM, MOE, LAW, DISPATCH: experts' products, a whole expert layer, collectives of any number of ranks, and
- *   the messages of expert parallelism (their files). */
+ * - LAW: x = {bytes, ranks}; a collective of any number of ranks inside a domain (fit_law.h has the formula). Numbers
+ *   of ranks that were not measured have a standard error of 10% more for each doubling.
+ * - DISPATCH: x = {tokens, token_bytes, ranks_reached, nodes_reached, ranks, nodes, sms}, of one rank; the messages of
+ *   expert parallelism (fit_dispatch.c has the formula).
+ * - GROUPED_GEMM, MOE: experts' products, a whole expert layer (their files). */
 typedef enum pc_fit_form {
     PC_FIT_TRANSFER,
     PC_FIT_MEMORY,
@@ -112,6 +115,9 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
  * without allocation. */
 pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 
+/* Its seconds alone: a third of the time. */
+double pc_fit_seconds(const pc_fit *fit, const double *point);
+
 /* The same of a kernel in training, where the chip is hot and power-limited all the time: tables of inference kernels
  * are measured in short bursts, at a higher clock. Forms without a burst: as pc_fit_predict. */
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
@@ -151,6 +157,11 @@ typedef struct pc_parameter_label {
     const char *unit;
 } pc_parameter_label;
 pc_parameter_label pc_fit_label(pc_fit_form form, int i);
+
+/* Of `groups` (ranks, or nodes) with equal parts of the experts: to how many of them a token goes that has chosen
+ * `topk` experts, each set of them as likely as any other: groups * (1 - C(e - e/g, k) / C(e, k)). Groups above zero.
+ */
+double pc_fit_reached(double groups, double topk, double experts);
 
 /* Root of the covariance's diagonal. */
 double pc_fit_standard_error(const pc_fit *fit, int parameter);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Tiles of the output that libraries have kernels for; the best one is taken. */
 static const double tile_forms[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
@@ -50,26 +51,73 @@ void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *f
              (shape->operand_bytes * point[3] * (point[1] + point[2]) + shape->output_bytes * point[1] * point[2]);
 }
 
-double pc_gemm_seconds(const void *self, const double *parameter, const double *point, double *gradient) {
-    const pc_roofline_shape *shape = self;
-    double flops, bytes, rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
+double pc_gemm_compute_seconds(const pc_roofline_shape *shape, const double *parameter, const double *point,
+                               double *gradient) {
+    double rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors, memory_rate = parameter[PC_ROOFLINE_MEMORY];
     tiling best = best_tiling(shape, parameter, point);
-    pc_gemm_work(shape, point, &flops, &bytes);
-    double memory_rate = parameter[PC_ROOFLINE_MEMORY], memory = bytes / memory_rate;
-    bool is_compute = best.seconds > memory;
     if (gradient) {
         double products = best.products + best.ramp * parameter[PC_ROOFLINE_RAMP];
-        double moved = is_compute ? best.parts_bytes : bytes;
-        gradient[PC_ROOFLINE_FLOPS] = is_compute ? -products / rate / parameter[PC_ROOFLINE_FLOPS] : 0.0;
-        gradient[PC_ROOFLINE_RAMP] = is_compute ? best.ramp / rate : 0.0;
-        gradient[PC_ROOFLINE_MEMORY] = -moved / (memory_rate * memory_rate);
-        gradient[PC_ROOFLINE_LAUNCH] = 1.0;
+        gradient[PC_ROOFLINE_FLOPS] = -products / rate / parameter[PC_ROOFLINE_FLOPS];
+        gradient[PC_ROOFLINE_RAMP] = best.ramp / rate;
+        gradient[PC_ROOFLINE_MEMORY] = -best.parts_bytes / (memory_rate * memory_rate);
     }
-    return parameter[PC_ROOFLINE_LAUNCH] + (is_compute ? best.seconds : memory);
+    return best.seconds;
+}
+
+double pc_gemm_seconds(const void *self, const double *parameter, const double *point, double *gradient) {
+    const pc_roofline_shape *shape = self;
+    double flops, bytes, memory_rate = parameter[PC_ROOFLINE_MEMORY];
+    double compute = pc_gemm_compute_seconds(shape, parameter, point, gradient);
+    pc_gemm_work(shape, point, &flops, &bytes);
+    double memory = bytes / memory_rate;
+    bool is_compute = compute > memory;
+    if (gradient && !is_compute) {
+        gradient[PC_ROOFLINE_FLOPS] = gradient[PC_ROOFLINE_RAMP] = 0.0;
+        gradient[PC_ROOFLINE_MEMORY] = -bytes / (memory_rate * memory_rate);
+    }
+    if (gradient) gradient[PC_ROOFLINE_LAUNCH] = 1.0;
+    return parameter[PC_ROOFLINE_LAUNCH] + (is_compute ? compute : memory);
+}
+
+/* ---- the form: of a table with more parameters and a grid, otherwise a roofline with a surface ---- */
+
+static bool has_table(const pc_fit *fit) {
+    return fit->parameter_count == PC_TABLE_PARAMETERS;
 }
 
 static pc_parameter_label label(int i) {
-    return pc_roofline_label(i, "k");
+    static const char *const names[][2] = {{"casts", "bytes"}, {"burst", ""}, {"settle", "s"}};
+    if (i < PC_ROOFLINE_PARAMETERS) return pc_roofline_label(i, "k");
+    bool is_known = i < PC_TABLE_PARAMETERS;
+    pc_parameter_label label = {.unit = is_known ? names[i - PC_TABLE_CASTS][1] : ""};
+    if (is_known) snprintf(label.name, sizeof label.name, "%s", names[i - PC_TABLE_CASTS][0]);
+    return label;
+}
+
+static pc_code fit_gemm(pc_fit *fit, const double *near, pc_error *error) {
+    pc_code code = pc_roofline_check_points(fit, error);
+    if (code) return code;
+    return pc_gemm_is_table(fit) ? pc_gemm_table_fit(fit, near, error) : pc_roofline_fit(fit, near, error);
+}
+
+static double seconds_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
+    (void)scatter; /* the same everywhere */
+    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
+    return (has_table(fit) ? pc_gemm_table_seconds : pc_gemm_seconds)(&shape, fit->parameter, point, gradient);
+}
+
+static double left_at(const pc_fit *fit, const double *point, double *variance) {
+    if (!has_table(fit)) return pc_surface_at(fit, point, variance);
+    *variance = pc_log_grid_variance(&fit->grid, point);
+    return pc_log_grid_at(&fit->grid, point);
+}
+
+static bool has_parameters(const pc_fit *fit) {
+    return has_table(fit) || pc_roofline_has_parameters(fit);
+}
+
+static double sustained_at(const pc_fit *fit, const double *point) {
+    return has_table(fit) ? pc_gemm_table_sustained(fit, point) : 1.0;
 }
 
 const pc_form pc_form_gemm = {.dimensions = 4,
@@ -77,8 +125,9 @@ const pc_form pc_form_gemm = {.dimensions = 4,
                               .has_processors = true,
                               .has_weights = true,
                               .label = label,
-                              .fit = pc_roofline_fit,
-                              .seconds = pc_roofline_seconds,
-                              .left = pc_surface_at,
-                              .has_parameters = pc_roofline_has_parameters,
-                              .has_rates = pc_roofline_has_rates};
+                              .fit = fit_gemm,
+                              .seconds = seconds_at,
+                              .left = left_at,
+                              .has_parameters = has_parameters,
+                              .has_rates = pc_roofline_has_rates,
+                              .sustained = sustained_at};

@@ -4,6 +4,7 @@
  * bytes. Other numbers of ranks take it from the nearest that was measured, with an error that grows with the distance.
  */
 #include "calib/fit/fit_law.h"
+#include "calib/fit/fit_terms.h"
 #include "engine/alloc.h"
 
 #include <math.h>
@@ -205,24 +206,24 @@ static void keep_law(const pc_law *law, pc_fit *fit) {
     pc_fit_name_parameters(fit);
 }
 
-/* Terms of a protocol once more, for how well they are known; sizes that changed sides by the law's choice between two
- * sizes are none, so they come out as they were. */
-static void keep_covariance(const pc_law_site *sites, int64_t count, bool *is_in, pc_fit *fit) {
+/* Terms of a protocol once more, for how well they are known. Rows are those of the law's protocols. */
+static void keep_covariance(pc_fit *fit, double *term, bool *is_in) {
     int n = fit->parameter_count;
     double squared = fit->residual_deviation * fit->residual_deviation;
+    for (int64_t i = 0; i < fit->count; i++)
+        pc_law_terms(row_of(fit, i)[0], row_of(fit, i)[1], term + PC_LAW_TERMS * i);
     for (int p = 0; p < PC_LAW_PROTOCOLS; p++) {
-        double parameter[PC_LAW_TERMS], covariance[PC_LAW_TERMS][PC_LAW_TERMS] = {{0}};
-        int64_t chosen = 0;
-        for (int64_t i = 0; i < count; i++) {
-            const double *ranks = nearest_ranks(fit, sites[i].ranks);
-            is_in[i] = protocol_at(fit, ranks, sites[i].bytes, sites[i].ranks) == p;
-            chosen += is_in[i];
+        double parameter[PC_LAW_TERMS], covariance[PC_LAW_TERMS * PC_LAW_TERMS] = {0};
+        pc_terms terms = {PC_LAW_TERMS, fit->count, term, fit->seconds, is_in};
+        for (int64_t i = 0; i < fit->count; i++) {
+            const double *x = row_of(fit, i);
+            is_in[i] = protocol_at(fit, nearest_ranks(fit, x[1]), x[0], x[1]) == p;
         }
-        if (chosen == 0) continue;
-        pc_law_fit_terms(sites, is_in, count, parameter, covariance);
+        pc_terms_fit(&terms, parameter, covariance);
         for (int a = 0; a < PC_LAW_TERMS; a++)
             for (int b = 0; b < PC_LAW_TERMS; b++)
-                fit->covariance[(PC_LAW_TERMS * p + a) * n + PC_LAW_TERMS * p + b] = squared * covariance[a][b];
+                fit->covariance[(PC_LAW_TERMS * p + a) * n + PC_LAW_TERMS * p + b] =
+                    squared * covariance[PC_LAW_TERMS * a + b];
     }
 }
 
@@ -262,6 +263,7 @@ static pc_code check_rows(const pc_fit *fit, pc_error *error) {
     return PC_OK;
 }
 
+/* `work` has room for 4 times count. */
 static pc_code fit_rows(pc_fit *fit, pc_law_site *sites, bool *is_in, double *work, pc_error *error) {
     pc_law law;
     int64_t count = make_sites(fit, sites);
@@ -272,7 +274,7 @@ static pc_code fit_rows(pc_fit *fit, pc_law_site *sites, bool *is_in, double *wo
     keep_left(fit, away);
     double deviation = pc_robust_deviation(away, fit->count, work);
     fit->residual_deviation = deviation > least_deviation ? deviation : least_deviation;
-    keep_covariance(sites, count, is_in, fit);
+    keep_covariance(fit, work, is_in);
     return PC_OK;
 }
 
@@ -283,7 +285,7 @@ static pc_code fit_law(pc_fit *fit, const double *near, pc_error *error) {
     if (code) return code;
     pc_law_site *sites = pc_alloc((size_t)fit->count, sizeof *sites);
     bool *is_in = pc_alloc((size_t)fit->count, sizeof *is_in);
-    double *work = pc_alloc(2 * (size_t)fit->count, sizeof *work);
+    double *work = pc_alloc(PC_LAW_TERMS * (size_t)fit->count, sizeof *work);
     code = sites && is_in && work ? fit_rows(fit, sites, is_in, work, error) : pc_error_no_memory(error);
     pc_free(sites);
     pc_free(is_in);
@@ -295,19 +297,28 @@ static pc_code fit_law(pc_fit *fit, const double *near, pc_error *error) {
 
 static bool has_parameters(const pc_fit *fit) {
     int ranks = count_ranks(fit);
-    if (ranks < 1 || ranks > PC_LAW_RANKS || fit->parameter_count != HEAD + A_RANK * ranks) return false;
+    return ranks >= 1 && ranks <= PC_LAW_RANKS && fit->parameter_count == HEAD + A_RANK * ranks;
+}
+
+static bool has_ranks(const pc_fit *fit) {
+    int ranks = count_ranks(fit);
     for (int i = 0; i < ranks; i++)
         if (!(ranks_at(fit, i)[0] >= 2.0) || (i > 0 && !(ranks_at(fit, i)[0] > ranks_at(fit, i - 1)[0]))) return false;
     return true;
 }
 
+/* Terms not below zero, and of each protocol some above. */
 static bool has_rates(const pc_fit *fit) {
     for (int p = 0; p < PC_LAW_PROTOCOLS; p++) {
         const double *term = fit->parameter + PC_LAW_TERMS * p;
-        bool is_above = term[0] >= 0.0 && term[1] >= 0.0 && term[2] >= 0.0 && term[3] >= 0.0;
-        if (!is_above || !(term[0] + term[1] > 0.0 || term[2] + term[3] > 0.0)) return false;
+        double sum = 0.0;
+        for (int i = 0; i < PC_LAW_TERMS; i++) {
+            if (!(term[i] >= 0.0)) return false;
+            sum += term[i];
+        }
+        if (!(sum > 0.0)) return false;
     }
-    return true;
+    return has_ranks(fit);
 }
 
 const pc_form pc_form_law = {.dimensions = 2,

@@ -56,9 +56,4 @@ typedef struct pc_law_site {
  * are more than PC_LAW_RANKS numbers of ranks. */
 pc_code pc_law_search(const pc_law_site *sites, int64_t count, pc_law *law, pc_error *error);
 
-/* The parameters above zero that fit these sites best, by relative errors, robustly (fit_law_terms.c). `covariance` may
- * be NULL; it is in units of the variance of a relative error. */
-void pc_law_fit_terms(const pc_law_site *sites, const bool *is_in, int64_t count, double parameter[PC_LAW_TERMS],
-                      double covariance[PC_LAW_TERMS][PC_LAW_TERMS]);
-
 #endif

@@ -1,6 +1,7 @@
 /* Which sizes go by which protocol: parameters for given sizes, sizes for given parameters, in turn, from several
  * starts. */
 #include "calib/fit/fit_law.h"
+#include "calib/fit/fit_terms.h"
 
 #include "engine/alloc.h"
 
@@ -31,6 +32,7 @@ typedef struct search {
                                             * p * (count + groups) + i + g */
     pc_law law;
     double total;
+    double *term, *seconds; /* of the sites */
 } search;
 
 static bool has_groups(search *s) {
@@ -68,6 +70,10 @@ static int64_t last_of(const search *s, int group, int protocol) {
     return protocol + 1 == P ? s->begin[group + 1] : s->place[group][protocol];
 }
 
+static pc_terms terms_of(const search *s) {
+    return (pc_terms){PC_LAW_TERMS, s->count, s->term, s->seconds, s->is_in};
+}
+
 static int64_t choose_sites(const search *s, int protocol) {
     int64_t chosen = 0;
     memset(s->is_in, 0, (size_t)s->count * sizeof *s->is_in);
@@ -78,10 +84,11 @@ static int64_t choose_sites(const search *s, int protocol) {
 
 /* A protocol that too few sites speak of stays as it was; false if it never was anything. */
 static bool fit_protocols(search *s) {
+    pc_terms terms = terms_of(s);
     for (int p = 0; p < P; p++) {
         double *term = s->law.term[p];
         if (choose_sites(s, p) >= PC_LAW_TERMS)
-            pc_law_fit_terms(s->sites, s->is_in, s->count, term, NULL);
+            pc_terms_fit(&terms, term, NULL);
         else if (term[0] + term[1] + term[2] + term[3] <= 0.0)
             return false;
     }
@@ -98,8 +105,7 @@ static void sum_losses(const search *s) {
             double *sum = losses(s, p, g);
             sum[s->begin[g]] = 0.0;
             for (int64_t i = s->begin[g]; i < s->begin[g + 1]; i++) {
-                double term[PC_LAW_TERMS];
-                pc_law_terms(s->sites[i].bytes, s->sites[i].ranks, term);
+                const double *term = s->term + PC_LAW_TERMS * i;
                 double error = log(pc_law_sum(s->law.term[p], term) / s->sites[i].seconds), squared = error * error;
                 sum[i + 1] = sum[i] + (squared < loss_most ? squared : loss_most);
             }
@@ -202,7 +208,8 @@ static bool search_from(search *s, const double start[SWITCHES]) {
 /* One protocol for all, where there is no room for three. */
 static void search_single(search *s) {
     for (int64_t i = 0; i < s->count; i++) s->is_in[i] = true;
-    for (int p = 0; p < P; p++) pc_law_fit_terms(s->sites, s->is_in, s->count, s->law.term[p], NULL);
+    pc_terms terms = terms_of(s);
+    for (int p = 0; p < P; p++) pc_terms_fit(&terms, s->law.term[p], NULL);
     for (int z = 0; z < SWITCHES; z++) {
         s->law.at[z] = grid_size(GRID_COUNT - 1);
         s->law.power[z] = 0.0;
@@ -231,8 +238,16 @@ static void keep_changes(search *s) {
         }
 }
 
+static void take_terms(search *s) {
+    for (int64_t i = 0; i < s->count; i++) {
+        pc_law_terms(s->sites[i].bytes, s->sites[i].ranks, s->term + PC_LAW_TERMS * i);
+        s->seconds[i] = s->sites[i].seconds;
+    }
+}
+
 static void search_all(search *s, pc_law *law) {
     static const double first[] = {0x1p16, 0x1p18, 0x1p20}, second[] = {1.5 * 0x1p20, 6.0 * 0x1p20, 24.0 * 0x1p20};
+    take_terms(s);
     search_single(s);
     keep_changes(s);
     *law = s->law;
@@ -254,8 +269,12 @@ pc_code pc_law_search(const pc_law_site *sites, int64_t count, pc_law *law, pc_e
                             PC_LAW_RANKS);
     s.is_in = pc_alloc((size_t)count, sizeof *s.is_in);
     s.loss = pc_alloc(P * (size_t)(count + s.groups), sizeof *s.loss);
-    bool is_made = s.is_in && s.loss;
+    s.term = pc_alloc(PC_LAW_TERMS * (size_t)count, sizeof *s.term);
+    s.seconds = pc_alloc((size_t)count, sizeof *s.seconds);
+    bool is_made = s.is_in && s.loss && s.term && s.seconds;
     if (is_made) search_all(&s, law);
+    pc_free(s.term);
+    pc_free(s.seconds);
     pc_free(s.is_in);
     pc_free(s.loss);
     return is_made ? PC_OK : pc_error_no_memory(error);

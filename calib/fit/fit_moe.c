@@ -1,31 +1,119 @@
-/* A whole layer of experts, forward. */
-#include "calib/fit/fit_private.h"
+/* A whole layer of experts, forward, as inference has it on one rank of tensor and expert parallelism.
+ *
+ * x = {rows, experts, hidden, inter, skew}: mean rows of one of the rank's experts, its experts, the model's hidden
+ * size, the experts' inner size on this rank, and how much fuller this rank is than the mean of all (1: balanced; the
+ * rows have it in them). Seconds are `launch`, rows sorted to their experts and back at `permute`, and two grouped
+ * products: hidden to inner (twice that with a gate), and back. */
+#include "calib/fit/fit_groups.h"
 
-static pc_code refuse(pc_fit *fit, const double *near, pc_error *error) {
-    (void)near;
-    return pc_error_set(error, PC_ERROR_INPUT, "%s: no fit of this form is built yet; expected another form",
-                        fit->key.subject);
+#include "engine/alloc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LAUNCH = PC_GROUPS_PARAMETERS, PERMUTE, PARAMETERS };
+enum { ROWS, EXPERTS, HIDDEN, INTER, SKEW, DIMENSIONS };
+
+typedef struct layer {
+    double processors;
+    double weight_bytes, activation_bytes;
+    double up; /* matrices on the way in: 2 with a gate */
+} layer;
+
+static layer layer_of(const pc_fit *fit) {
+    const pc_fit_key *key = &fit->key;
+    bool is_gated = strstr(key->variant, "nongated") == NULL;
+    return (layer){fit->processors, pc_groups_weight_bytes(key->dtype), pc_groups_activation_bytes(key->dtype),
+                   is_gated ? 2.0 : 1.0};
 }
 
-static pc_parameter_label label(int i) {
-    (void)i;
-    return (pc_parameter_label){.unit = ""};
+/* Of n x k weights of each expert. Where an expert has few rows some have none at all, and their weights are not read:
+ * of independent rows with this mean, exp(-mean) of the experts. What goes out has 16 bits. */
+static pc_groups product_of(const layer *l, const double *x, double n, double k) {
+    double rows = x[ROWS] * x[EXPERTS], read = x[EXPERTS] * -expm1(-x[ROWS]);
+    double bytes = read * n * k * l->weight_bytes + rows * (k * l->activation_bytes + 2.0 * n);
+    return (pc_groups){x[EXPERTS], x[ROWS], n, k, l->processors, bytes};
+}
+
+/* Rows in 16 bits, read and written, on the way in and on the way out. */
+static double permuted_bytes(const double *x) {
+    return x[ROWS] * x[EXPERTS] * x[HIDDEN] * 2.0 * 4.0;
+}
+
+static double point_seconds(const void *self, const double *parameter, const double *x, double *gradient) {
+    const layer *l = self;
+    double of_up[PC_GROUPS_PARAMETERS], of_down[PC_GROUPS_PARAMETERS];
+    pc_groups up = product_of(l, x, l->up * x[INTER], x[HIDDEN]), down = product_of(l, x, x[HIDDEN], x[INTER]);
+    double seconds = pc_groups_seconds(&up, parameter, gradient ? of_up : NULL) +
+                     pc_groups_seconds(&down, parameter, gradient ? of_down : NULL);
+    double moved = permuted_bytes(x), permute = parameter[PERMUTE];
+    if (gradient) {
+        for (int i = 0; i < PC_GROUPS_PARAMETERS; i++) gradient[i] = of_up[i] + of_down[i];
+        gradient[LAUNCH] = 1.0;
+        gradient[PERMUTE] = -moved / (permute * permute);
+    }
+    return seconds + parameter[LAUNCH] + moved / permute;
 }
 
 static double seconds_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
-    (void)fit, (void)point, (void)gradient, (void)scatter;
-    return 0.0;
+    (void)scatter; /* the same everywhere */
+    layer l = layer_of(fit);
+    return point_seconds(&l, fit->parameter, point, gradient);
+}
+
+/* The best rates that were seen, and half of the shortest time. */
+static void best_seen(pc_fit *fit, const layer *l, double start[PARAMETERS]) {
+    start[LAUNCH] = HUGE_VAL;
+    for (int64_t i = 0; i < fit->count; i++) {
+        const double *x = fit->x + i * fit->dimensions;
+        double weights = (l->up + 1.0) * x[HIDDEN] * x[INTER];
+        fit->residual[i] = 2.0 * x[ROWS] * x[EXPERTS] * weights / fit->seconds[i];
+        fit->weight[i] = x[EXPERTS] * weights * l->weight_bytes / fit->seconds[i];
+        start[LAUNCH] = fmin(start[LAUNCH], 0.5 * fit->seconds[i]);
+    }
+    start[PC_GROUPS_RATE] = 1.1 * pc_fit_quantile(fit->residual, fit->count, 0.95);
+    start[PC_GROUPS_MEMORY] = 1.1 * pc_fit_quantile(fit->weight, fit->count, 0.95);
+    start[PC_GROUPS_RAMP] = 128.0;
+    start[PERMUTE] = start[PC_GROUPS_MEMORY];
+}
+
+static pc_code fit_layer(pc_fit *fit, const double *near, pc_error *error) {
+    layer l = layer_of(fit);
+    double start[PARAMETERS];
+    if (near)
+        memcpy(start, near, sizeof start);
+    else
+        best_seen(fit, &l, start);
+    pc_free(fit->weight); /* had room for the rates; a layer has no surface over its points */
+    fit->weight = NULL;
+    pc_groups_problem problem = {point_seconds, &l, PARAMETERS, start, near != NULL};
+    return pc_groups_fit(fit, &problem, error);
+}
+
+static pc_parameter_label label(int i) {
+    static const char *const names[PARAMETERS][2] = {
+        {"rate", "FLOP/s"}, {"ramp", "k"}, {"memory", "bytes/s"}, {"launch", "s"}, {"permute", "bytes/s"}};
+    pc_parameter_label label = {.unit = names[i][1]};
+    snprintf(label.name, sizeof label.name, "%s", names[i][0]);
+    return label;
 }
 
 static bool has_parameters(const pc_fit *fit) {
-    (void)fit;
-    return false;
+    return fit->parameter_count == PARAMETERS;
 }
 
-const pc_form pc_form_moe = {.dimensions = 7,
-                             .dimension = {"tokens", "hidden", "inter", "topk", "experts", "moe_tp", "moe_ep"},
+static bool has_rates(const pc_fit *fit) {
+    return fit->parameter[PC_GROUPS_RATE] > 0.0 && fit->parameter[PC_GROUPS_MEMORY] > 0.0 &&
+           fit->parameter[PERMUTE] > 0.0;
+}
+
+const pc_form pc_form_moe = {.dimensions = DIMENSIONS,
+                             .dimension = {"rows", "experts", "hidden", "inter", "skew"},
                              .has_processors = true,
+                             .has_weights = true,
                              .label = label,
-                             .fit = refuse,
+                             .fit = fit_layer,
                              .seconds = seconds_at,
-                             .has_parameters = has_parameters};
+                             .has_parameters = has_parameters,
+                             .has_rates = has_rates};

@@ -53,6 +53,7 @@ typedef struct pc_robust_problem {
     int parameters, dimensions;
     const double *x, *seconds; /* rows of `dimensions`; all above zero */
     int64_t count;
+    const double *prior_deviation; /* of each parameter's logarithm around its start; NULL: 3 of each */
     double usual_deviation; /* of log residuals, what is known beforehand: counts as much as 5 points. 0: nothing */
 } pc_robust_problem;
 
@@ -65,7 +66,7 @@ typedef struct pc_robust_solution {
 } pc_robust_solution;
 
 /* The parameters by reweighting (Huber, then Tukey's bisquare) around GSL's trust region, in their logarithms. What the
- * data do not determine stays where it started: each logarithm is known beforehand with a deviation of 3. */
+ * data do not determine stays where it started: of each logarithm a deviation is known beforehand. */
 pc_code pc_robust_fit(const pc_robust_problem *problem, pc_robust_solution *solution, pc_error *error);
 
 /* The spread of residuals around their median: biweight, from the median absolute deviation. `work` has room for count.
@@ -119,6 +120,9 @@ typedef struct pc_roofline_shape {
 
 pc_roofline_shape pc_roofline_shape_of(const pc_fit_key *key, int32_t processors);
 double pc_gemm_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
+/* The products alone, of rate, ramp and memory. */
+double pc_gemm_compute_seconds(const pc_roofline_shape *shape, const double *parameter, const double *point,
+                               double *gradient);
 double pc_attention_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
 /* Sums of an operation beside its time, for where to start. */
 void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes);
@@ -129,6 +133,24 @@ pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error);
 double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter);
 bool pc_roofline_has_parameters(const pc_fit *fit);
 bool pc_roofline_has_rates(const pc_fit *fit);
+
+/* ---- tables of products (fit_gemm_table.c): hundreds of shapes that somebody measured with a library ---- */
+
+/* Behind those of a roofline: bytes that each element of the activations costs beside the product (casts), how much
+ * faster than the sustained clock the boost clock is, and how long a kernel has to run for the chip to settle. */
+enum { PC_TABLE_CASTS = PC_ROOFLINE_PARAMETERS, PC_TABLE_BURST, PC_TABLE_SETTLE, PC_TABLE_PARAMETERS };
+
+bool pc_gemm_is_table(const pc_fit *fit); /* by its points, before it has parameters */
+pc_code pc_gemm_table_fit(pc_fit *fit, const double *near, pc_error *error);
+double pc_gemm_table_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
+/* The time at the sustained clock over that of a burst. */
+double pc_gemm_table_sustained(const pc_fit *fit, const double *point);
+
+/* Parameters of a robust fit, and residuals, taken over. */
+void pc_roofline_keep(const pc_robust_solution *solution, int parameters, pc_point_function function, pc_fit *fit);
+/* Rates that 95% of the points stay below, launch and ramp, for a start. */
+void pc_roofline_best_seen(const pc_fit *fit, const pc_roofline_shape *shape, double *parameter);
+pc_code pc_roofline_check_points(const pc_fit *fit, pc_error *error);
 
 /* Different rows of x. */
 int64_t pc_fit_count_shapes(const pc_fit *fit);

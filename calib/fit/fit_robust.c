@@ -43,7 +43,11 @@ double pc_robust_deviation(const double *residual, int64_t count, double *work) 
 
 static const double huber_limit = 1.345, bisquare_limit = 4.685; /* both 95% efficient on normal errors */
 static const double least_deviation = 1e-9;
-static const double prior_deviation = 3.0;
+
+/* Of a parameter's logarithm, beforehand. */
+static double prior_of(const pc_robust_problem *problem, int parameter) {
+    return problem->prior_deviation ? problem->prior_deviation[parameter] : 3.0;
+}
 
 static double huber_weight(double u) {
     return fabs(u) <= huber_limit ? 1.0 : huber_limit / fabs(u);
@@ -98,7 +102,7 @@ static int residuals(const gsl_vector *logs, void *self, gsl_vector *out) {
         gsl_vector_set(out, (size_t)i, log_at(problem, parameter, i, NULL) - log(problem->seconds[i]));
     for (int j = 0; j < problem->parameters; j++) {
         double away = gsl_vector_get(logs, (size_t)j) - d->start[j];
-        gsl_vector_set(out, (size_t)(problem->count + j), away * d->deviation / prior_deviation);
+        gsl_vector_set(out, (size_t)(problem->count + j), away * d->deviation / prior_of(problem, j));
     }
     return GSL_SUCCESS;
 }
@@ -121,7 +125,7 @@ static int jacobian(const gsl_vector *logs, void *self, gsl_matrix *out) {
         for (int j = 0; j < problem->parameters; j++) gsl_matrix_set(out, (size_t)i, (size_t)j, gradient[j]);
     }
     for (int j = 0; j < problem->parameters; j++)
-        gsl_matrix_set(out, (size_t)(problem->count + j), (size_t)j, d->deviation / prior_deviation);
+        gsl_matrix_set(out, (size_t)(problem->count + j), (size_t)j, d->deviation / prior_of(problem, j));
     return GSL_SUCCESS;
 }
 
@@ -212,14 +216,17 @@ static void take_covariance(const descent *d, const double *parameter, double *c
         for (int a = 0; a < n; a++)
             for (int b = 0; b < n; b++) information[a * n + b] += gradient[a] * gradient[b] / variance;
     }
-    for (int a = 0; a < n; a++) information[a * n + a] += 1.0 / (prior_deviation * prior_deviation);
+    for (int a = 0; a < n; a++) {
+        double prior = prior_of(d->problem, a);
+        information[a * n + a] += 1.0 / (prior * prior);
+    }
     gsl_matrix_view inverse = gsl_matrix_view_array(information, (size_t)n, (size_t)n);
     bool is_inverted = gsl_linalg_cholesky_decomp1(&inverse.matrix) == GSL_SUCCESS &&
                        gsl_linalg_cholesky_invert(&inverse.matrix) == GSL_SUCCESS;
     for (int a = 0; a < n; a++)
         for (int b = 0; b < n; b++) {
             double log_covariance = is_inverted ? information[a * n + b]
-                                    : a == b    ? prior_deviation * prior_deviation
+                                    : a == b    ? prior_of(d->problem, a) * prior_of(d->problem, a)
                                                 : 0.0;
             covariance[a * n + b] = log_covariance * parameter[a] * parameter[b];
         }

@@ -49,7 +49,7 @@ bool pc_roofline_has_rates(const pc_fit *fit) {
 /* ---- the fit ---- */
 
 /* The best rates that were seen, and the shortest time. */
-static void best_seen(const pc_fit *fit, const pc_roofline_shape *shape, double *parameter) {
+void pc_roofline_best_seen(const pc_fit *fit, const pc_roofline_shape *shape, double *parameter) {
     double flops, bytes;
     parameter[PC_ROOFLINE_FLOPS] = parameter[PC_ROOFLINE_MEMORY] = 0.0;
     parameter[PC_ROOFLINE_RAMP] = 64.0;
@@ -97,14 +97,15 @@ pc_parameter_label pc_roofline_label(int i, const char *ramp_unit) {
     return label;
 }
 
-static void keep_roofline(const pc_robust_solution *solution, pc_fit *fit) {
-    fit->parameter_count = PC_ROOFLINE_PARAMETERS;
+void pc_roofline_keep(const pc_robust_solution *solution, int parameters, pc_point_function function, pc_fit *fit) {
+    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
+    fit->parameter_count = parameters;
     memcpy(fit->parameter, solution->parameter, sizeof fit->parameter);
     memcpy(fit->covariance, solution->covariance, sizeof fit->covariance);
     fit->residual_deviation = solution->deviation;
     pc_fit_name_parameters(fit);
     for (int64_t i = 0; i < fit->count; i++)
-        fit->residual[i] = log(fit->seconds[i] / pc_roofline_seconds(fit, fit->x + i * fit->dimensions, NULL, NULL));
+        fit->residual[i] = log(fit->seconds[i] / function(&shape, fit->parameter, fit->x + i * fit->dimensions, NULL));
 }
 
 int64_t pc_fit_count_shapes(const pc_fit *fit) {
@@ -115,7 +116,7 @@ int64_t pc_fit_count_shapes(const pc_fit *fit) {
     return shapes;
 }
 
-pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
+pc_code pc_roofline_check_points(const pc_fit *fit, pc_error *error) {
     int64_t shapes = pc_fit_count_shapes(fit);
     if (shapes < PC_ROOFLINE_SHAPES)
         return pc_error_set(error, PC_ERROR_INPUT, "%lld shapes; expected at least %d", (long long)shapes,
@@ -123,6 +124,12 @@ pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
     if (fit->processors < 1)
         return pc_error_set(error, PC_ERROR_INPUT, "%d processors; expected how many the GPU has",
                             (int)fit->processors);
+    return PC_OK;
+}
+
+pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
+    pc_code code = pc_roofline_check_points(fit, error);
+    if (code) return code;
     pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
     pc_robust_problem problem = {.seconds_at = function_of(fit->key.form),
                                  .self = &shape,
@@ -136,9 +143,9 @@ pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error) {
     if (near)
         memcpy(seen, near, sizeof seen);
     else
-        best_seen(fit, &shape, seen);
-    pc_code code = fit_from_starts(&problem, seen, near ? 1 : STARTS, fit->residual, &solution, error);
+        pc_roofline_best_seen(fit, &shape, seen);
+    code = fit_from_starts(&problem, seen, near ? 1 : STARTS, fit->residual, &solution, error);
     if (code) return code;
-    keep_roofline(&solution, fit);
+    pc_roofline_keep(&solution, PC_ROOFLINE_PARAMETERS, problem.seconds_at, fit);
     return pc_surface_fit(fit, error);
 }

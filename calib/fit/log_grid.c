@@ -16,8 +16,7 @@ int64_t pc_log_grid_count(const pc_log_grid *grid) {
     return count;
 }
 
-/* Between which nodes it lies, and how far towards the upper one. */
-static double locate(const pc_log_grid *grid, int32_t axis, double log_x, int32_t *below) {
+double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, int32_t *below) {
     const double *place = grid->place[axis];
     int32_t last = grid->nodes[axis] - 1, at = 0;
     *below = 0;
@@ -41,6 +40,17 @@ double pc_log_grid_at(const pc_log_grid *grid, const double *point) {
     int32_t below[PC_GRID_AXES];
     double part[PC_GRID_AXES];
     if (grid->axes == 0) return 0.0;
-    for (int32_t a = 0; a < grid->axes; a++) part[a] = locate(grid, a, log(point[grid->axis[a]]), &below[a]);
+    for (int32_t a = 0; a < grid->axes; a++)
+        part[a] = pc_log_grid_locate(grid, a, log(point[grid->axis[a]]), &below[a]);
     return between(grid, below, part, 0, 0);
+}
+
+double pc_log_grid_variance(const pc_log_grid *grid, const double *point) {
+    double squared = 0.0;
+    for (int32_t a = 0; a < grid->axes; a++) {
+        double log_x = log(point[grid->axis[a]]), low = grid->place[a][0], high = grid->place[a][grid->nodes[a] - 1];
+        double away = log_x < low ? low - log_x : log_x > high ? log_x - high : 0.0;
+        squared += away * away;
+    }
+    return grid->deviation * grid->deviation * squared;
 }

@@ -27,7 +27,7 @@ typedef struct pc_log_grid {
     int32_t nodes[PC_GRID_AXES];               /* at least 1; their product at most PC_GRID_VALUES */
     double place[PC_GRID_AXES][PC_GRID_NODES]; /* log x of the nodes, rising */
     double *value;                             /* of each node, the last axis fastest; of log(seconds). Owned */
-    double deviation;                          /* of the value between nodes, as cross-validation has it */
+    double deviation;                          /* of the values around zero */
 } pc_log_grid;
 
 void pc_log_grid_free(pc_log_grid *grid); /* zeroes it */
@@ -37,6 +37,13 @@ int64_t pc_log_grid_count(const pc_log_grid *grid);
 
 /* What it adds to log(seconds) at the point; outside of the nodes what it is at their edge. 0 of no grid. Pure. */
 double pc_log_grid_at(const pc_log_grid *grid, const double *point);
+
+/* Between which nodes of an axis it lies, *below and the next one, and how far towards that: 0 to 1. */
+double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, int32_t *below);
+
+/* Of that value: nothing within the nodes, where the scatter of one measurement has it; outside it grows with the
+ * distance by which the point lies outside, as the values scatter between nodes. */
+double pc_log_grid_variance(const pc_log_grid *grid, const double *point);
 
 /* What is asked for: the axes (dimensions of x), and how many nodes each may have; they stand where points do. */
 typedef struct pc_grid_plan {

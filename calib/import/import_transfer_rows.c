@@ -134,14 +134,20 @@ static pc_code read_tokens(const pc_import_row *row, pc_transfer_measurement *x,
         (long long)x->tokens, (long long)x->topk, (long long)x->experts);
 }
 
-/* DeepEP's tables say how many nodes there were, and not how many GPUs: nodes of 8. */
+/* DeepEP's tables say how many nodes there were, and not how many GPUs: nodes of 8, but trays of Grace have 4 (there a
+ * token of 22 choices takes no longer than one of 10: both go to all 4). */
+static int64_t node_gpus(const pc_import_row *row) {
+    char library[PC_IMPORT_NAME_SIZE], version[PC_IMPORT_NAME_SIZE], site[PC_IMPORT_NAME_SIZE];
+    pc_import_source(row, library, version, site);
+    return strncmp(site, "gb", 2) == 0 ? 4 : 8;
+}
+
 static pc_code read_places(const pc_import_row *row, pc_transfer_measurement *x, pc_error *error) {
-    enum { NODE_GPUS = 8 };
     int64_t nodes, ranks;
     pc_code code = pc_import_extent(row, PC_COLUMN_NODES, "nodes", 1, &nodes, error);
     if (!code && nodes > 1 << 20)
         code = pc_import_refuse(&row->import->text, error, "%lld nodes; expected at most 2^20", (long long)nodes);
-    if (!code) code = pc_import_extent(row, PC_COLUMN_RANKS, "ranks", NODE_GPUS * nodes, &ranks, error);
+    if (!code) code = pc_import_extent(row, PC_COLUMN_RANKS, "ranks", node_gpus(row) * nodes, &ranks, error);
     if (!code && (ranks < 2 || ranks > 1 << 24))
         code = pc_import_refuse(&row->import->text, error, "%lld ranks; expected 2 to 2^24", (long long)ranks);
     if (code) return code;

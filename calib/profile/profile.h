@@ -47,8 +47,9 @@ typedef struct pc_statistics { /* of the raw samples, seconds; imports have the 
 /* The names of kernels that are one shape measured again and again, for drift, begin so; they are not fitted. */
 #define PC_PROFILE_SENTINEL "sentinel_"
 
-/* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h; of grouped
- * products and expert layers m counts the tokens, k is the hidden and n the inner size. 0 and "": not known. */
+/* One kernel on one shape. The fields of the shape mean what they mean in models/workload/operation.h. Of grouped
+ * products `batch` counts the groups, m the rows of each, and n and k are those of the forward product in all roles. Of
+ * expert layers m counts the tokens, k is the hidden and n the inner size. 0 and "": not known. */
 typedef struct pc_kernel_measurement {
     char kernel[48]; /* the family, "gemm_forward"; imports use the same names */
     pc_operation_kind kind;

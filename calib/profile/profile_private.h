@@ -50,6 +50,17 @@ enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
 /* Whether a field of a fit follows from the others, so that no line says it. */
 bool pc_profile_text_follows(const char *name);
 
+/* ---- fits: a measurement as a fit sees it (profile_points.c) ---- */
+
+/* All of it is set, also what lies between the members of the key: keys are the same where their bytes are. */
+typedef struct pc_profile_point {
+    pc_fit_key key;
+    double x[PC_FIT_DIMENSIONS], seconds; /* x by the names that the form has for its dimensions; NaN: not known */
+} pc_profile_point;
+
+void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
+void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
+
 /* ---- text ---- */
 
 /* Writes the text out and frees it. */
@@ -77,7 +88,7 @@ typedef struct pc_memo pc_memo;
 
 pc_memo *pc_memo_make(void); /* NULL if memory is short */
 void pc_memo_free(pc_memo *memo);
-bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
+bool pc_memo_find(const pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
 
 /* ---- the cost model: what it has to say of the answers that it gave ---- */
@@ -107,13 +118,26 @@ const char *pc_measured_collective_name(pc_collective collective);
 
 /* ---- the cost model: transfers (profile_transfers.c) ---- */
 
+enum { PC_TRANSFERS_RANKS = 16 }; /* numbers of ranks that a profile measured by themselves, at most */
+
+/* The fits that answer for a collective; -1: none. */
+typedef struct pc_collective_fits {
+    int32_t count, ranks[PC_TRANSFERS_RANKS]; /* measured by themselves: TRANSFER */
+    int64_t fit[PC_TRANSFERS_RANKS];
+    int64_t law;
+} pc_collective_fits;
+
 /* Stays where it was set: `model` refers to it. */
 typedef struct pc_profile_transfers {
     const pc_profile *profile; /* borrowed */
     pc_notes *notes;           /* borrowed */
+    pc_collective_fits collective[PC_COLLECTIVES + 1];
+    bool has_exchanges;
     pc_transfer_model model;
 } pc_profile_transfers;
 
+/* Only fits of transfers inside a domain count for collectives and messages; exchanges of experts also between nodes.
+ */
 void pc_profile_transfers_set(pc_profile_transfers *transfers, const pc_profile *profile, pc_notes *notes);
 
 #endif

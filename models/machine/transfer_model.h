@@ -16,6 +16,14 @@
 extern "C" {
 #endif
 
+/* Dispatch of tokens to experts, or combine of what comes back from them, as a rank does it: each of its tokens goes to
+ * the ranks of the group that have its experts, once to each. */
+typedef struct pc_exchange {
+    double tokens, token_bytes;   /* of one rank; bytes of one token, as it is sent */
+    int32_t topk, experts;        /* that a token chooses, of all */
+    bool is_combine, is_balanced; /* is_balanced: to as many ranks as it can; otherwise any choice is as likely */
+} pc_exchange;
+
 /* Thread-safe. Seconds of one of them alone, starting it included; false where such a one was not measured. Sizes as in
  * collective.h. */
 typedef struct pc_transfer_model {
@@ -23,6 +31,7 @@ typedef struct pc_transfer_model {
     bool (*collective)(const void *self, pc_collective collective, const pc_group *group, double size_bytes,
                        double *seconds);
     bool (*message)(const void *self, const pc_hop *hop, double size_bytes, double *seconds);
+    bool (*exchange)(const void *self, const pc_group *group, const pc_exchange *exchange, double *seconds);
 } pc_transfer_model;
 
 #ifdef __cplusplus

@@ -1,0 +1,29 @@
+/* expert_load.h: how unevenly tokens go to the ranks of expert parallelism.
+ */
+#ifndef PC_MODELS_WORKLOAD_EXPERT_LOAD_H
+#define PC_MODELS_WORKLOAD_EXPERT_LOAD_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who gets how much: `experts` over `ranks`, as many on each; `topk` of them for each of `tokens`. */
+typedef struct pc_expert_spread {
+    double experts, ranks, topk, tokens;
+    double exponent; /* popularity of an expert has a density of popularity^-exponent; 0: all are as popular */
+} pc_expert_spread;
+
+/* The expected rows of the fullest rank over the mean of all: 1 if balanced, at most `ranks`.
+ *
+ * An expert's popularity is drawn from 1 to `tokens`, with the power law's density; a rank's is the sum of its
+ * experts'. The sum is taken as a beta distribution between 0 and its greatest value, with the sum's own mean and
+ * variance. The fullest of r ranks has its distribution function to the power of r, so its mean is the integral of
+ * 1 - F^r. No expert gets a token twice, so a rank with e experts gets at most e/topk of all choices. Against draws
+ * (400 a setting, 8 to 512 experts, exponents 1.01 and 1.2) the mean is 4% too large in the middle, 15% for one rank
+ * in twenty settings. */
+double pc_expert_load(const pc_expert_spread *spread);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
