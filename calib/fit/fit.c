@@ -148,7 +148,8 @@ typedef struct prediction {
 
 static prediction predict(const pc_fit *fit, const double *point) {
     const pc_form *form = pc_form_of(fit->key.form);
-    double gradient[PC_FIT_PARAMETERS] = {0}, left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    double gradient[PC_FIT_PARAMETERS], left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    memset(gradient, 0, (size_t)fit->parameter_count * sizeof *gradient);
     double base = form->seconds(fit, point, gradient, &scatter);
     double surface = form->left ? form->left(fit, point, &left) : 0.0;
     int n = fit->parameter_count;

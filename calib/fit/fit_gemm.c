@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Tiles of the output that libraries have kernels for; the best one is taken. */
-static const double tile_forms[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
+/* Tiles of the output that libraries have kernels for, and 1 over their sides; the best one is taken. */
+static const double tile_forms[][4] = {{256, 128, 1.0 / 256, 1.0 / 128}, {128, 256, 1.0 / 128, 1.0 / 256},
+                                       {128, 128, 1.0 / 128, 1.0 / 128}, {128, 64, 1.0 / 128, 1.0 / 64},
+                                       {64, 128, 1.0 / 64, 1.0 / 128},   {64, 64, 1.0 / 64, 1.0 / 64}};
 
 enum { SPLIT_MAX = 16 };
 
@@ -29,20 +31,31 @@ static tiling tiling_of(const double *point, const double *tile, double tiles, d
     return (tiling){waves * area * point[3] / split, waves * area, parts, 0.0};
 }
 
-/* Over all tiles, and parts of k where they fill processors that would stand idle. */
+/* Parts of k, where they fill processors that would stand idle. */
+static void try_splits(const pc_roofline_shape *shape, const double *parameter, const double *point, const double *tile,
+                       double tiles, tiling *best) {
+    for (double split = 2.0; split <= SPLIT_MAX && tiles * split <= shape->processors; split += 1.0) {
+        tiling t = tiling_of(point, tile, tiles, split, shape->processors);
+        t.seconds = tiling_seconds(&t, parameter, shape->processors);
+        if (t.seconds < best->seconds) *best = t;
+    }
+}
+
+/* Over all tiles. Of those that do not split k the one with the least work takes the least time: no rates are asked,
+ * for divisions are what a prediction takes longest for. */
 static tiling best_tiling(const pc_roofline_shape *shape, const double *parameter, const double *point) {
-    tiling best = {.seconds = HUGE_VAL};
+    tiling whole = {.seconds = HUGE_VAL}, best = {.seconds = HUGE_VAL};
+    double least = HUGE_VAL;
     for (size_t i = 0; i < sizeof tile_forms / sizeof *tile_forms; i++) {
         const double *tile = tile_forms[i];
-        double tiles = point[0] * ceil(point[1] / tile[0]) * ceil(point[2] / tile[1]);
-        for (double split = 1.0; split <= SPLIT_MAX; split += 1.0) {
-            if (split > 1.0 && tiles * split > shape->processors) break;
-            tiling t = tiling_of(point, tile, tiles, split, shape->processors);
-            t.seconds = tiling_seconds(&t, parameter, shape->processors);
-            if (t.seconds < best.seconds) best = t;
-        }
+        double tiles = point[0] * ceil(point[1] * tile[2]) * ceil(point[2] * tile[3]);
+        double ramp = ceil(tiles / shape->processors) * (2.0 * tile[0] * tile[1]), products = ramp * point[3];
+        double work = products + ramp * parameter[PC_ROOFLINE_RAMP];
+        if (work < least) least = work, whole = (tiling){products, ramp, 0.0, 0.0};
+        if (tiles * 2.0 <= shape->processors) try_splits(shape, parameter, point, tile, tiles, &best);
     }
-    return best;
+    whole.seconds = tiling_seconds(&whole, parameter, shape->processors);
+    return whole.seconds <= best.seconds ? whole : best;
 }
 
 void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes) {
