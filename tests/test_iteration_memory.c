@@ -363,6 +363,30 @@ static void test_offloading_that_cannot_be(void **state) {
                       "activation_offload_layers with a schedule that has W apart; expected one without, as 1f1b");
 }
 
+/* On 2 ranks with sequence parallelism a layer's F has four collectives of c beside products: each adds max(c, g) +
+ * min(c, g)/2 - g. Slow links: c is far more than any g, and what is hidden is g - g/2. */
+static void test_collectives_in_pieces(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_outline whole, pieces;
+    pc_operations operations;
+    double hidden_s = 0;
+    spec.machine.domain.bandwidth_bytes_per_s = 1e9;
+    assert_int_equal(pc_outline_make(&spec, NULL, &whole, NULL), PC_OK);
+    spec.pipelines_tp = true;
+    assert_int_equal(pc_outline_make(&spec, NULL, &pieces, NULL), PC_OK);
+    const pc_part_cost *x = pc_outline_part(&whole, 1, 0), *y = pc_outline_part(&pieces, 1, 0);
+    assert_int_equal(pc_pass_operations(&spec.model, &whole.cut, &x->part, PC_PASS_F, false, &operations, NULL), PC_OK);
+    for (int i = 0; i < operations.count; i++)
+        if (operations.list[i].kind == PC_OPERATION_GEMM)
+            hidden_s +=
+                (double)operations.list[i].repeat * whole.cost.kernel(whole.cost.self, &operations.list[i]).seconds / 2;
+    check_near(x->pass[PC_PASS_F].tp_s - y->pass[PC_PASS_F].tp_s, hidden_s, 1e-9);
+    assert_true(x->pass[PC_PASS_F].compute_s == y->pass[PC_PASS_F].compute_s);
+    pc_outline_free(&whole);
+    pc_outline_free(&pieces);
+}
+
 /* A slow host sets the pace of passes, unless it launches them as one. */
 static void test_cuda_graphs(void **state) {
     (void)state;
@@ -389,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_time_of_offloading),
         cmocka_unit_test(test_offloading_that_cannot_be),
         cmocka_unit_test(test_cuda_graphs),
+        cmocka_unit_test(test_collectives_in_pieces),
         cmocka_unit_test(test_no_room_for_the_step),
         cmocka_unit_test(test_buffers_of_unequal_chunks),
         cmocka_unit_test(test_two_replicas_share_their_state),

@@ -170,6 +170,7 @@ static const field of_cluster[] = {
     ITERATION(goal),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
+    ITERATION(pipelines_tp),
     ITERATION(overlaps_gradients),
     ITERATION_REAL(overlap_slowdown),
     ITERATION(overlaps_parameters),

@@ -73,6 +73,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .kernels = outline->cut.kernels,
                                  .sequence_parallel = outline->cut.sequence_parallel,
                                  .overlaps_tp = outline->spec->overlaps_tp,
+                                 .pipelines_tp = outline->spec->pipelines_tp,
                                  .splits = outline->spec->generator->splits,
                                  .mixes = outline->spec->generator->mixes,
                                  .recomputes = outline->spec->generator->recomputes,
@@ -94,8 +95,8 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->sums_apart == b->sums_apart && a->offload_layers == b->offload_layers && a->tp == b->tp &&
            a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
-           a->overlaps_tp == b->overlaps_tp && a->splits == b->splits && a->mixes == b->mixes &&
-           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
+           a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
            is_same_group(&a->group, &b->group);
 }
 

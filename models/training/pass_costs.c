@@ -13,6 +13,7 @@
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
+#include <math.h>
 #include <stddef.h>
 
 bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind) {
@@ -57,6 +58,34 @@ const pc_operation *pc_operation_beside(const pc_operations *operations, int num
     return is_kernel && next->repeat == operations->list[number].repeat ? next : NULL;
 }
 
+/* The product that a gather feeds, or whose sums are scattered; NULL where there is none next to it. */
+static const pc_operation *product_of(const pc_operations *operations, int number) {
+    const pc_operation *x = &operations->list[number];
+    int at = x->kind == PC_OPERATION_ALL_GATHER ? number + 1 : x->kind == PC_OPERATION_REDUCE_SCATTER ? number - 1 : -1;
+    if (at < 0 || at >= operations->count) return NULL;
+    const pc_operation *product = &operations->list[at];
+    return product->kind == PC_OPERATION_GEMM && product->repeat == x->repeat ? product : NULL;
+}
+
+/* How much longer product and collective take than the product alone, in as many pieces as ranks: a rank multiplies
+ * what it has while the next piece comes, or sends the last one while it multiplies the next. So the longer of both,
+ * and one piece of the shorter. */
+static double exposed_in_pieces(double product_s, double collective_s, int ranks) {
+    double piece_s = fmin(product_s, collective_s) / ranks;
+    return fmax(product_s, collective_s) + piece_s - product_s;
+}
+
+/* What a collective adds to its pass: what is left of it beside the kernel that follows; or in pieces beside its
+ * product. */
+static double exposed_of(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
+    const pc_iteration_spec *spec = outline->spec;
+    const pc_operation *beside = spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL,
+                       *product = spec->pipelines_tp ? product_of(operations, number) : NULL;
+    if (beside) return fmax(seconds - outline->cost.kernel(outline->cost.self, beside).seconds, 0);
+    if (!product) return seconds;
+    return exposed_in_pieces(outline->cost.kernel(outline->cost.self, product).seconds, seconds, outline->cut.tp);
+}
+
 /* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
  * less what the GPU waits for launches in all. */
 static void add_collectives(const pc_outline *outline, pc_collective_memo *memo, const pc_operations *operations,
@@ -66,10 +95,8 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x, &collective)) continue;
-        const pc_operation *beside = outline->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
         pc_alone alone = remember(memo, collective, x->size_bytes);
-        double hidden_s = beside ? outline->cost.kernel(outline->cost.self, beside).seconds : 0;
-        if (alone.seconds > hidden_s) exposed_s += (double)x->repeat * (alone.seconds - hidden_s);
+        exposed_s += (double)x->repeat * exposed_of(outline, operations, i, alone.seconds);
         pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
     }
     pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;

@@ -8,7 +8,7 @@ import re
 import typing
 
 FILE = "megatron_bridge_perf_recipes"
-COLUMNS = ("setting.cuda_graphs", "setting.activation_offload_layers", "setting.cross_entropy")
+COLUMNS = ("setting.cuda_graphs", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces")
 
 # Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
 # scripts/performance/configs/llama/llama3_workload_base_configs.py: cpu_offloading_num_layers.
@@ -72,6 +72,14 @@ def read(folder):
                 if recipe["task"] == "pretrain" and is_known(recipe)}
 
 
+def overlaps_in_pieces(row):
+    """NeMo and Megatron-Bridge turn tp_comm_overlap on where tp is over 1, but for NVFP4 (comm_overlap of their performance recipes).
+    Its buffers are taken to be those of one node, of 4 GPUs in a rack. In 16 bits it is left out: H100's file is fitted to such
+    runs without it, so that its rate of products has it in."""
+    low, node = squeezed(row["precision"]) not in ("", "bf16", "nvfp4"), 4 if "GB" in row["system"] else 8
+    return low and row["framework"] in ("NeMo", "Megatron-Bridge") and row["tp"].isdigit() and 1 < int(row["tp"]) <= node
+
+
 def of_row(row, recipes):
     """The cells of COLUMNS for a row. torchtitan compiles its loss since 2025 (torchtitan/components/loss.py)."""
     found = dict.fromkeys(COLUMNS, "")
@@ -79,4 +87,6 @@ def of_row(row, recipes):
         found.update(recipes.get(key_of_row(row), {}))
     if "h200_202506" in row["source"]:
         found["setting.cross_entropy"] = "compiled"
+    if overlaps_in_pieces(row):
+        found["setting.overlap.tp_pieces"] = "true"
     return found

@@ -62,8 +62,8 @@ class Conditions(unittest.TestCase):
     def test_a_row_has_its_recipe(self):
         recipes = {conditions.key_of_recipe(RECIPE): conditions.settings_of(RECIPE)}
         self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graphs": "", "setting.activation_offload_layers": "40",
-                                                                  "setting.cross_entropy": ""})
-        for other in ({"precision": "FP8-MX"}, {"tp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
+                                                                  "setting.cross_entropy": "", "setting.overlap.tp_pieces": ""})
+        for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
             self.assertEqual(set(conditions.of_row({**self.row(), **other}, recipes).values()), {""}, other)
 
     def test_what_a_recipe_says(self):
@@ -80,6 +80,14 @@ class Conditions(unittest.TestCase):
     def test_names(self):
         self.assertEqual(conditions.key_of_row(self.row()), conditions.key_of_recipe(RECIPE))
         self.assertEqual(conditions.model_of("LLAMA3.1_405B"), "llama31_405b")
+
+    def test_tensor_parallelism_in_pieces_is_of_a_node(self):
+        def cell(**cells):
+            return conditions.of_row(self.row(**cells), {})["setting.overlap.tp_pieces"]
+        self.assertEqual([cell(tp="1"), cell(tp="4"), cell(tp="8")], ["", "true", ""])
+        self.assertEqual(conditions.of_row({**self.row(tp="8"), "system": "DGX-H100"}, {})["setting.overlap.tp_pieces"], "true")
+        for other in ({"precision": "BF16"}, {"precision": "NVFP4"}, {"framework": "torchtitan"}):
+            self.assertEqual(conditions.of_row({**self.row(tp="4"), **other}, {})["setting.overlap.tp_pieces"], "", other)
 
     def test_torchtitan_compiles_its_loss_since_2025(self):
         found = [conditions.of_row({**made_up(), "source": source}, {})["setting.cross_entropy"]
