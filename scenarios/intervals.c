@@ -27,18 +27,27 @@ static const char *sharding_of(const pc_cut *cut) {
     return cut->shard_group > 0 && cut->shard_group < cut->dp ? "hybrid" : names[cut->zero];
 }
 
+/* Of the forward products; a recipe has no gradients in fewer bits than these. */
+static const char *low_precision_of(const pc_model *model) {
+    bool is_low = pc_low_precision_is_on(&model->low);
+    return is_low ? pc_product_format_name(model->low.product[0]) : NULL;
+}
+
 pc_interval_kind pc_interval_kind_of(const pc_run_spec *spec, const char *software) {
     const char *gpu = spec->iteration.machine.gpu.name, *compared = compared_software(software);
-    pc_interval_kind kind = {.sharding = sharding_of(&spec->iteration.cut), .gpus = spec->gpus};
+    pc_interval_kind kind = {.sharding = sharding_of(&spec->iteration.cut),
+                             .precision = low_precision_of(&spec->iteration.model),
+                             .gpus = spec->gpus};
     copy_part(kind.gpu, gpu, strcspn(gpu, "-"));
     copy_part(kind.software, compared, strlen(compared));
     return kind;
 }
 
 void pc_interval_kind_text(const pc_interval_kind *kind, char text[PC_KIND_SIZE]) {
-    const char *parts[] = {kind->gpu, " ", kind->software, " ", kind->sharding};
+    const char *parts[] = {kind->gpu, " ", kind->software, " ", kind->sharding, " ", kind->precision};
+    const size_t count = kind->precision ? 7 : 5;
     char *end = text;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { /* no snprintf: this is of every run */
+    for (size_t i = 0; i < count; i++) { /* no snprintf: this is of every run */
         size_t length = strlen(parts[i]);
         memcpy(end, parts[i], length);
         end += length;
@@ -53,6 +62,7 @@ static bool is_part(const char *of_line, const char *of_run) {
 }
 
 static bool fits(const pc_interval_line *line, const pc_interval_kind *kind) {
+    if (kind->precision && line->gpu[0]) return false;
     if (kind->gpus < line->least_gpus || (line->most_gpus > 0 && kind->gpus > line->most_gpus)) return false;
     return is_part(line->gpu, kind->gpu) && is_part(line->software, kind->software) &&
            is_part(line->sharding, kind->sharding);

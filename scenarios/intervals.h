@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { PC_KIND_PART_SIZE = 32, PC_KIND_SIZE = 80, PC_BASIS_SIZE = 128 };
+enum { PC_KIND_PART_SIZE = 32, PC_KIND_SIZE = 96, PC_BASIS_SIZE = 128 };
 
 typedef enum pc_interval_quantity { PC_INTERVAL_TIME, PC_INTERVAL_MEMORY } pc_interval_quantity;
 
@@ -42,14 +42,16 @@ extern const int pc_interval_line_count;
 typedef struct pc_interval_kind {
     char gpu[PC_KIND_PART_SIZE];      /* "a100" of an a100-sxm-80gb: its name up to the first hyphen */
     char software[PC_KIND_PART_SIZE]; /* "megatron" also of nemo, and where nothing is said: the defaults are its */
-    const char *sharding; /* "zero-1" (or none), "zero-2", "zero-3"; "hybrid": over a group of the replicas */
+    const char *sharding;  /* "zero-1" (or none), "zero-2", "zero-3"; "hybrid": over a group of the replicas */
+    const char *precision; /* of the products, where it is low: "fp8". Only the unknown fits such a run, for the lines
+                            * are learned from 16 bits. NULL: those */
     int64_t gpus;
 } pc_interval_kind;
 
 /* Of a run on a cluster; `software` is its label (run_labels.h). */
 pc_interval_kind pc_interval_kind_of(const pc_run_spec *spec, const char *software);
 
-/* "h100 megatron zero-1". */
+/* "h100 megatron zero-1"; with a fourth word where precision is low: "h100 megatron zero-1 fp8". */
 void pc_interval_kind_text(const pc_interval_kind *kind, char text[PC_KIND_SIZE]);
 
 /* The first line that fits, of `count`; NULL if none does, which the library's own always do. */

@@ -81,6 +81,7 @@ static const number_rule machine_rules[] = {
     {"nic_crossing_efficiency", SHARE, false, offsetof(pc_machine, nic_crossing_efficiency)},
     {"speed_variation", SHARE, false, offsetof(pc_machine, speed_variation)},
     {"collective_call", TIME, true, offsetof(pc_machine, collective_call_s)},
+    {"host_link", BANDWIDTH, false, offsetof(pc_machine, host_link_bytes_per_s)},
 };
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof *(list)))

@@ -252,10 +252,20 @@ static const char *word_of(const row_reader *r, pc_measured_column column, pc_wr
     return known ? known->name : NULL;
 }
 
+/* One that scenarios have. */
+static bool is_precision(const char *name) {
+    return pc_library_find(PC_LIBRARY_PRECISIONS, name) != NULL;
+}
+
+/* "FP8" is not the same recipe in all programs. */
 static void read_precision(const row_reader *r) {
-    const char *name = word_of(r, PC_MEASURED_PRECISION, PC_WRITTEN_PRECISION);
-    bool can = name && (name[0] == '\0' || strcmp(name, "bf16") == 0 || strcmp(name, "fp16") == 0);
-    if (!can) miss(r, name ? name : "precision");
+    const char *cell = cell_of(r, PC_MEASURED_PRECISION), *name = cell;
+    const pc_written_speaker who = {cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE),
+                                    r->run->machine};
+    const pc_written_name *known = cell[0] && !is_precision(cell) ? pc_written_find_precision(who, cell) : NULL;
+    if (known) name = known->name;
+    bool can = name[0] == '\0' || is_precision(name);
+    if (!can) miss(r, known ? name : "precision");
     snprintf(r->run->precision, sizeof r->run->precision, "%s", can ? name : "");
 }
 

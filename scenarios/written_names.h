@@ -17,7 +17,7 @@ extern "C" {
 typedef enum pc_written_kind {
     PC_WRITTEN_MODEL,     /* a file of the library's models */
     PC_WRITTEN_MACHINE,   /* of its machines; "": one that it has not */
-    PC_WRITTEN_PRECISION, /* a precision, or the feature that it is */
+    PC_WRITTEN_PRECISION, /* a precision or a recipe; the program, release or machine that means it may stand before */
     PC_WRITTEN_RECOMPUTE, /* a value of `recompute` */
     PC_WRITTEN_SCHEDULE,  /* a schedule */
     PC_WRITTEN_SOFTWARE,  /* a file of the library's software, by how names begin */
@@ -47,6 +47,16 @@ const pc_written_name *pc_written_find(pc_written_kind kind, const char *squeeze
 
 /* The row of the longest name with which this one begins, or NULL: "h100sxm580gb16x8" is an "h100". */
 const pc_written_name *pc_written_find_start(pc_written_kind kind, const char *squeezed);
+
+/* Who says a word that means one thing here and another there: as cells have them, "" where not known; the machine as
+ * the library calls it. */
+typedef struct pc_written_speaker {
+    const char *program, *release, *machine;
+} pc_written_speaker;
+
+/* The row of a precision's name: of program and machine together ("NeMo dgx-b200 FP8"), else of release, program or
+ * machine alone, else of the word; NULL if there is none. */
+const pc_written_name *pc_written_find_precision(pc_written_speaker who, const char *word);
 
 #ifdef __cplusplus
 }

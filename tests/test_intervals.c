@@ -43,6 +43,21 @@ static void test_fall_back(void **state) {
     assert_null(pc_interval_find_in(LINES, 2, PC_INTERVAL_MEMORY, &(pc_interval_kind){.sharding = ""}));
 }
 
+/* What was learned from 16 bits says nothing of fewer: of these the unknown is the line, whatever the GPU. */
+static void test_low_precision_is_unknown(void **state) {
+    (void)state;
+    char text[PC_KIND_SIZE];
+    pc_interval_kind kind = {.gpu = "h100", .software = "megatron", .sharding = "zero-1", .gpus = 32};
+    assert_string_equal(pc_interval_find_in(LINES, COUNT, PC_INTERVAL_TIME, &kind)->basis, "small");
+    pc_interval_kind_text(&kind, text);
+    assert_string_equal(text, "h100 megatron zero-1");
+    kind.precision = "fp8";
+    assert_string_equal(pc_interval_find_in(LINES, COUNT, PC_INTERVAL_TIME, &kind)->basis, "unknown");
+    assert_string_equal(pc_interval_find_in(LINES, COUNT, PC_INTERVAL_MEMORY, &kind)->basis, "memory");
+    pc_interval_kind_text(&kind, text);
+    assert_string_equal(text, "h100 megatron zero-1 fp8");
+}
+
 /* ---- the interval ---- */
 
 /* Of a forecast of 10 s: within what was measured 10 times the quantiles. A profile's standard error e adds in
@@ -249,6 +264,7 @@ static void test_software_is_a_label(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fall_back),
+        cmocka_unit_test(test_low_precision_is_unknown),
         cmocka_unit_test(test_interval),
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_rounding),

@@ -291,12 +291,129 @@ static void test_step_by_separate_kernels(void **state) {
     }
 }
 
+/* ---- what is on the host ---- */
+
+static pc_iteration_spec offloading(int64_t layers, double bytes_per_s) {
+    pc_iteration_spec spec = example_spec();
+    spec.cut.pp = 1;
+    spec.cut.offload_layers = layers;
+    spec.machine.host_link_bytes_per_s = bytes_per_s;
+    return spec;
+}
+
+/* Layers of 34sbh/t: 10 of 24 are on the host, two at a time on their way, of which there are no more than layers. */
+static void test_offloaded_layers(void **state) {
+    (void)state;
+    const int64_t layer = INT64_C(34) * 1024 * 2048 / 2;
+    pc_iteration_spec none = offloading(0, 50e9), ten = offloading(10, 50e9), one = offloading(1, 50e9);
+    pc_iteration x = run_spec(&none), y = run_spec(&ten), z = run_spec(&one);
+    assert_int_equal(x.memory[0].activations - y.memory[0].activations, 10 * layer);
+    assert_int_equal(y.memory[0].buffers - x.memory[0].buffers, 2 * layer);
+    assert_int_equal(x.memory[0].activations - z.memory[0].activations, layer);
+    assert_int_equal(z.memory[0].buffers - x.memory[0].buffers, layer);
+    pc_iteration_free(&x);
+    pc_iteration_free(&y);
+    pc_iteration_free(&z);
+}
+
+/* A slow link sets the pace of F and of BW, 340sbh/t bytes each; a fast one changes nothing. */
+static void test_time_of_offloading(void **state) {
+    (void)state;
+    const double bytes = 10.0 * 34 * 1024 * 2048 / 2;
+    pc_iteration_spec specs[3] = {offloading(0, 1e9), offloading(10, 1e9), offloading(10, 1e15)};
+    pc_outline made[3];
+    for (int i = 0; i < 3; i++) assert_int_equal(pc_outline_make(&specs[i], NULL, &made[i], NULL), PC_OK);
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        const pc_pass_cost *x = &made[0].part_costs[0].pass[kind], *slow = &made[1].part_costs[0].pass[kind],
+                           *fast = &made[2].part_costs[0].pass[kind];
+        if (kind != PC_PASS_F && kind != PC_PASS_BW) continue;
+        assert_true(x->compute_s < bytes / 1e9);
+        check_near(slow->compute_s, bytes / 1e9, 1e-12);
+        assert_true(fast->compute_s == x->compute_s && fast->tp_s == x->tp_s);
+    }
+    for (int i = 0; i < 3; i++) pc_outline_free(&made[i]);
+}
+
+static void expect_infeasible(const pc_iteration_spec *spec, const char *message) {
+    pc_iteration x;
+    pc_error error = {0};
+    pc_code code = pc_iteration_run(spec, NULL, false, &x, &error);
+    assert_string_equal(code ? error.message : x.message, message);
+    pc_iteration_free(&x);
+}
+
+static void test_offloading_that_cannot_be(void **state) {
+    (void)state;
+    pc_iteration_spec spec = offloading(25, 50e9);
+    expect_infeasible(&spec, "activation_offload_layers 25 of 24 layers; expected 0 to all of them");
+    spec = offloading(10, 0);
+    expect_infeasible(&spec, "activation_offload_layers on machine cluster, which has no host_link; expected a machine "
+                             "that has one");
+    spec = offloading(10, 50e9);
+    spec.cut.pp = 2;
+    expect_infeasible(&spec, "activation_offload_layers 10 beside pp or chunks over 1; expected neither pipeline nor "
+                             "recomputation with it");
+    spec = offloading(10, 50e9);
+    spec.cut.recompute = PC_RECOMPUTE_FULL;
+    expect_infeasible(&spec, "activation_offload_layers 10 beside recompute; expected neither pipeline nor "
+                             "recomputation with it");
+    spec = offloading(10, 50e9);
+    spec.generator = pc_generator_find("zb-h1");
+    expect_infeasible(&spec,
+                      "activation_offload_layers with a schedule that has W apart; expected one without, as 1f1b");
+}
+
+/* On 2 ranks with sequence parallelism a layer's F has four collectives of c beside products: each adds max(c, g) +
+ * min(c, g)/2 - g. Slow links: c is far more than any g, and what is hidden is g - g/2. */
+static void test_collectives_in_pieces(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_outline whole, pieces;
+    pc_operations operations;
+    double hidden_s = 0;
+    spec.machine.domain.bandwidth_bytes_per_s = 1e9;
+    assert_int_equal(pc_outline_make(&spec, NULL, &whole, NULL), PC_OK);
+    spec.pipelines_tp = true;
+    assert_int_equal(pc_outline_make(&spec, NULL, &pieces, NULL), PC_OK);
+    const pc_part_cost *x = pc_outline_part(&whole, 1, 0), *y = pc_outline_part(&pieces, 1, 0);
+    assert_int_equal(pc_pass_operations(&spec.model, &whole.cut, &x->part, PC_PASS_F, false, &operations, NULL), PC_OK);
+    for (int i = 0; i < operations.count; i++)
+        if (operations.list[i].kind == PC_OPERATION_GEMM)
+            hidden_s +=
+                (double)operations.list[i].repeat * whole.cost.kernel(whole.cost.self, &operations.list[i]).seconds / 2;
+    check_near(x->pass[PC_PASS_F].tp_s - y->pass[PC_PASS_F].tp_s, hidden_s, 1e-9);
+    assert_true(x->pass[PC_PASS_F].compute_s == y->pass[PC_PASS_F].compute_s);
+    pc_outline_free(&whole);
+    pc_outline_free(&pieces);
+}
+
+/* A slow host sets the pace of passes, unless it launches them as one. */
+static void test_cuda_graphs(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    pc_outline launched, captured;
+    spec.machine.gpu.launch_s = 1e-3;
+    assert_int_equal(pc_outline_make(&spec, NULL, &launched, NULL), PC_OK);
+    spec.cuda_graphs = true;
+    assert_int_equal(pc_outline_make(&spec, NULL, &captured, NULL), PC_OK);
+    const pc_pass_cost *x = &launched.part_costs[0].pass[PC_PASS_F], *y = &captured.part_costs[0].pass[PC_PASS_F];
+    assert_true(x->compute_s > x->kernel_s && y->compute_s == y->kernel_s && x->kernel_s == y->kernel_s);
+    assert_true(captured.device[0].step_ps < launched.device[0].step_ps);
+    pc_outline_free(&launched);
+    pc_outline_free(&captured);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_buffers_of_units),
         cmocka_unit_test(test_step_of_narrow_gradients),
         cmocka_unit_test(test_step_by_separate_kernels),
+        cmocka_unit_test(test_offloaded_layers),
+        cmocka_unit_test(test_time_of_offloading),
+        cmocka_unit_test(test_offloading_that_cannot_be),
+        cmocka_unit_test(test_cuda_graphs),
+        cmocka_unit_test(test_collectives_in_pieces),
         cmocka_unit_test(test_no_room_for_the_step),
         cmocka_unit_test(test_buffers_of_unequal_chunks),
         cmocka_unit_test(test_two_replicas_share_their_state),

@@ -140,6 +140,7 @@ static const knob knobs[] = {
     PART(nic_crossing_efficiency),
     TIME(speed_variation),
     TIME(collective_call_s),
+    RATE(host_link_bytes_per_s),
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 

@@ -18,12 +18,12 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2424, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1832, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2440, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1848, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 112,
+_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 120,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 696 && sizeof(pc_gpu) == 384, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 704 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
@@ -142,6 +142,8 @@ static const field of_cluster[] = {
     ITERATION(cut.gradient_bytes),
     ITERATION(cut.cross_entropy),
     ITERATION(cut.cross_entropy_chunks),
+    ITERATION(cut.offload_layers),
+    ITERATION(cuda_graphs),
     FIELD(pc_run_spec, iteration.machine.name, TEXT),
     GPU(machine.gpu),
     ITERATION(machine.gpus_per_node),
@@ -160,6 +162,7 @@ static const field of_cluster[] = {
     ITERATION_REAL(machine.nic_crossing_efficiency),
     ITERATION_REAL(machine.speed_variation),
     ITERATION_REAL(machine.collective_call_s),
+    ITERATION_REAL(machine.host_link_bytes_per_s),
     ITERATION(order.axis[0]),
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
@@ -167,6 +170,7 @@ static const field of_cluster[] = {
     ITERATION(goal),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
+    ITERATION(pipelines_tp),
     ITERATION(overlaps_gradients),
     ITERATION_REAL(overlap_slowdown),
     ITERATION(overlaps_parameters),

@@ -120,7 +120,8 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "NVIDIA Blackwell GPU (B200-SXM-180GB) 2x8", "gpt3-175b", "dgx-b200", "");
     check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "grand-teton", "");
     check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
-    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "", "machine");
+    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "gb300-nvl72", "");
+    check_names(at, "gpt3-175b", "NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "gpt3-175b", "dgx-b300", "");
     check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
@@ -136,9 +137,8 @@ static void check_missing(const folder *at, const char *row, const char *missing
 
 static void test_what_is_missing(void **state) {
     const folder *at = *state;
-    check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "fp8");
-    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "mxfp8;cp;moe");
-    check_missing(at, ",,gpt3-175b,H100,64,NVFP4,128,1,2048,,4,4,1,,,,,,,,100,,", "nvfp4");
+    check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "");
+    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "cp;moe");
     check_missing(at, ",,gpt3-175b,H100,64,int3,128,1,2048,,4,4,1,,,,,,,,100,,", "precision");
     check_missing(at, ",,gpt3-175b,H100,64,,128,,2048,,4,4,1,,,,,,,,100,,", "mbs");
     check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
@@ -150,6 +150,34 @@ static void test_what_is_missing(void **state) {
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=4,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=DP,,,,100,,", "");
+}
+
+/* What a word means depends on who says it: the most special row of the names. */
+static void test_recipes(void **state) {
+    (void)state;
+    static const struct {
+        pc_written_speaker who;
+        const char *word, *expected;
+    } cases[] = {{{"NeMo", "v25.04", "dgx-h100"}, "FP8", "fp8-delayed"},
+                 {{"Megatron-Bridge", "NeMo 26.04", "gb200-nvl72"}, "FP8", "fp8-current"},
+                 {{"NVIDIA NGC Pytorch 25.04", "MLPerf Training v5.1", "dgx-b200"}, "FP8", "fp8-current"},
+                 {{"", "", ""}, "fp8", "fp8-delayed"},
+                 {{"llm-foundry FSDP", "", "dgx-h100"}, "amp_fp8", "fp8-delayed"},
+                 {{"Megatron-Bridge", "NeMo 25.09", "dgx-b200"}, "FP8-CS", "fp8-current"},
+                 {{"", "", ""}, "fp8_cs", "fp8-current"},
+                 {{"", "", ""}, "FP8-SC", "fp8-blockwise"},
+                 {{"", "", ""}, "fp8mx", "mxfp8"},
+                 {{"", "", ""}, "FP8 tensorwise", "fp8-tensorwise"},
+                 {{"", "", ""}, "FP8 rowwise", "fp8-rowwise"},
+                 {{"NeMo", "", ""}, "NVFP4", "nvfp4"},
+                 {{"NeMo", "", ""}, "bfloat16", "bf16"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const pc_written_name *found = pc_written_find_precision(cases[i].who, cases[i].word);
+        assert_non_null(found);
+        assert_string_equal(found->name, cases[i].expected);
+        assert_non_null(pc_library_find(PC_LIBRARY_PRECISIONS, found->name));
+    }
+    assert_null(pc_written_find_precision((pc_written_speaker){"NeMo", "", "dgx-h100"}, "int3"));
 }
 
 /* Megatron's words, torchtitan's, MaxText's, and the names of `recompute` itself. "selective" is Megatron's, but in a
@@ -466,10 +494,19 @@ int main(void) {
     static char name[] = "m.csv";
 #define IN_FOLDER(test) cmocka_unit_test_prestate_setup_teardown(test, make_folder, remove_folder, name)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_reading),         cmocka_unit_test(test_names),  IN_FOLDER(test_models_and_machines),
-        IN_FOLDER(test_what_is_missing), IN_FOLDER(test_recomputation), IN_FOLDER(test_settings),
-        IN_FOLDER(test_bad_cells),       IN_FOLDER(test_sums),          IN_FOLDER(test_pairs),
-        IN_FOLDER(test_groups),          IN_FOLDER(test_forecasts),     IN_FOLDER(test_sets),
+        IN_FOLDER(test_reading),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_recipes),
+        IN_FOLDER(test_models_and_machines),
+        IN_FOLDER(test_what_is_missing),
+        IN_FOLDER(test_recomputation),
+        IN_FOLDER(test_settings),
+        IN_FOLDER(test_bad_cells),
+        IN_FOLDER(test_sums),
+        IN_FOLDER(test_pairs),
+        IN_FOLDER(test_groups),
+        IN_FOLDER(test_forecasts),
+        IN_FOLDER(test_sets),
         IN_FOLDER(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,6 +329,25 @@ static void test_fused_loss(void **state) {
     check_pass(&model, &cut, &head_alone, PC_PASS_BW, backward, LENGTH(backward));
 }
 
+/* torch.compile's loss reads the logits twice in F, and in B reads them and writes their gradient: 4 bytes each. */
+static void test_a_compiled_loss(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    pc_operation_sums sums[2][2]; /* [fused, compiled][forward, backward] */
+    model.vocab_multiple = 1;
+    cut.tp = 1;
+    cut.sequence_parallel = false;
+    for (int i = 0; i < 2; i++) {
+        cut.cross_entropy = i ? PC_CROSS_ENTROPY_COMPILED : PC_CROSS_ENTROPY_FUSED;
+        sums[i][0] = sums_of(&model, &cut, &head_alone, PC_PASS_F, false);
+        sums[i][1] = sums_of(&model, &cut, &head_alone, PC_PASS_B, false);
+    }
+    assert_int_equal(sums[0][0].bytes - sums[1][0].bytes, 48 * 100 * (6 - 4));
+    assert_int_equal(sums[0][1].bytes, sums[1][1].bytes);
+    assert_true(sums[0][0].flops == sums[1][0].flops);
+}
+
 /* What a piece of so many tokens does, over 50 columns and 32 of hidden size: logits, loss, both gradients. */
 static void put_piece(expected_operation *list, int64_t tokens, int64_t times) {
     const expected_operation piece[] = {
@@ -713,6 +732,7 @@ int main(void) {
         cmocka_unit_test(test_eager_layer),
         cmocka_unit_test(test_eager_gpt),
         cmocka_unit_test(test_torchs_loss),
+        cmocka_unit_test(test_a_compiled_loss),
         cmocka_unit_test(test_plain_loss),
         cmocka_unit_test(test_fused_loss),
         cmocka_unit_test(test_chunked_loss),

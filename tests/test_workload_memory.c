@@ -155,6 +155,10 @@ static void test_losses_without_fp32(void **state) {
         assert_wide_equal(t * x.taken, 4 * rows + 2 * sb * model.vocab);
         assert_wide_equal(t * x.b_frees, 2 * rows);
         assert_wide_equal(x.working, whole);
+        cut.cross_entropy = PC_CROSS_ENTROPY_COMPILED; /* as much from F to B; in B the gradient beside it */
+        pc_part_activation y = activation_of(&model, &cut, &last, false);
+        assert_true(y.taken == x.taken && y.b_frees == x.b_frees);
+        assert_wide_equal(t * (y.working - whole), 2 * sb * model.vocab);
         cut.cross_entropy = PC_CROSS_ENTROPY_CHUNKED;
         cut.cross_entropy_chunks = chunks;
         x = activation_of(&model, &cut, &last, false);

@@ -119,6 +119,7 @@ static pc_code check_shape(const pc_machine *machine, pc_error *error) {
         {"nic_crossing_efficiency", machine->nic_crossing_efficiency, FRACTION_OR_ZERO},
         {"speed_variation", machine->speed_variation, FRACTION_OR_ZERO},
         {"collective_call", machine->collective_call_s, NOT_NEGATIVE},
+        {"host_link", machine->host_link_bytes_per_s, NOT_NEGATIVE},
     };
     pc_code code = CHECK_RULES("", rules);
     if (code) return code;

@@ -99,6 +99,7 @@ typedef struct pc_machine {
     double speed_variation;   /* relative standard deviation of speed from GPU to GPU: the slowest of those that work
                                * together sets the pace (models/cost/spread.h); 0: none */
     double collective_call_s; /* what starting any collective costs */
+    double host_link_bytes_per_s; /* of copies between a GPU and the host's memory, each way; 0: not known */
     /* What was measured of its transfers (transfer_model.h): it answers first. Borrowed; NULL: nothing. */
     const struct pc_transfer_model *measured;
 } pc_machine;

@@ -61,7 +61,8 @@ typedef struct pc_iteration_spec {
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */
     bool overlaps_p2p;             /* a stage goes on while what it sent is under way; else it waits for it */
-    bool overlaps_tp; /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
+    bool overlaps_tp;  /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
+    bool pipelines_tp; /* by passes: gathers and scatters run in pieces beside the products next to them */
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
     double overlap_slowdown;  /* what kernels lose of their speed while collectives of ZeRO 3 run beside them: 0 to 1 */
@@ -71,6 +72,7 @@ typedef struct pc_iteration_spec {
     pc_unit unit;         /* ZeRO 3's, for its buffers */
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
+    bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;

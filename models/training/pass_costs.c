@@ -1,5 +1,6 @@
 /* What passes take: on the GPU, kernels one after the other and the collectives of tensor parallelism between or beside
- * them; or on the host, the launches of both, where those take longer.
+ * them; or on the host, the launches of both, where those take longer. Activations that go to the host and come back
+ * (offload_layers) are a third timeline, which counts as the launches do.
  *
  * The host launches ahead and waits for nothing, neither for kernels nor for collectives. So a pass has two timelines
  * and lasts as long as the longer one: max(L, K + E). L is the launches, K the kernels, and E what collectives last
@@ -12,6 +13,7 @@
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
+#include <math.h>
 #include <stddef.h>
 
 bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind) {
@@ -56,6 +58,34 @@ const pc_operation *pc_operation_beside(const pc_operations *operations, int num
     return is_kernel && next->repeat == operations->list[number].repeat ? next : NULL;
 }
 
+/* The product that a gather feeds, or whose sums are scattered; NULL where there is none next to it. */
+static const pc_operation *product_of(const pc_operations *operations, int number) {
+    const pc_operation *x = &operations->list[number];
+    int at = x->kind == PC_OPERATION_ALL_GATHER ? number + 1 : x->kind == PC_OPERATION_REDUCE_SCATTER ? number - 1 : -1;
+    if (at < 0 || at >= operations->count) return NULL;
+    const pc_operation *product = &operations->list[at];
+    return product->kind == PC_OPERATION_GEMM && product->repeat == x->repeat ? product : NULL;
+}
+
+/* How much longer product and collective take than the product alone, in as many pieces as ranks: a rank multiplies
+ * what it has while the next piece comes, or sends the last one while it multiplies the next. So the longer of both,
+ * and one piece of the shorter. */
+static double exposed_in_pieces(double product_s, double collective_s, int ranks) {
+    double piece_s = fmin(product_s, collective_s) / ranks;
+    return fmax(product_s, collective_s) + piece_s - product_s;
+}
+
+/* What a collective adds to its pass: what is left of it beside the kernel that follows; or in pieces beside its
+ * product. */
+static double exposed_of(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
+    const pc_iteration_spec *spec = outline->spec;
+    const pc_operation *beside = spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL,
+                       *product = spec->pipelines_tp ? product_of(operations, number) : NULL;
+    if (beside) return fmax(seconds - outline->cost.kernel(outline->cost.self, beside).seconds, 0);
+    if (!product) return seconds;
+    return exposed_in_pieces(outline->cost.kernel(outline->cost.self, product).seconds, seconds, outline->cut.tp);
+}
+
 /* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
  * less what the GPU waits for launches in all. */
 static void add_collectives(const pc_outline *outline, pc_collective_memo *memo, const pc_operations *operations,
@@ -65,23 +95,30 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x, &collective)) continue;
-        const pc_operation *beside = outline->spec->overlaps_tp ? pc_operation_beside(operations, i) : NULL;
         pc_alone alone = remember(memo, collective, x->size_bytes);
-        double hidden_s = beside ? outline->cost.kernel(outline->cost.self, beside).seconds : 0;
-        if (alone.seconds > hidden_s) exposed_s += (double)x->repeat * (alone.seconds - hidden_s);
+        exposed_s += (double)x->repeat * exposed_of(outline, operations, i, alone.seconds);
         pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
     }
     pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;
 }
 
-static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, const pc_part *part, pc_pass_kind kind,
-                         pc_pass_cost *pass, pc_error *error) {
+double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,
+                         double launch_bound_s) {
+    bool copies = part->activation.offloaded > 0 && kind != PC_PASS_R && kind != PC_PASS_W;
+    double copies_s = copies ? (double)part->activation.offloaded / outline->spec->machine.host_link_bytes_per_s : 0;
+    return copies_s > launch_bound_s ? copies_s : launch_bound_s;
+}
+
+static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, const pc_part_cost *part,
+                         pc_pass_kind kind, pc_pass_cost *pass, pc_error *error) {
     pc_operations operations;
     bool has_r = outline->spec->generator->recomputes;
-    pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, part, kind, has_r, &operations, error);
+    pc_code code =
+        pc_pass_operations(&outline->spec->model, &outline->cut, &part->part, kind, has_r, &operations, error);
     if (code) return code;
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &operations);
-    double compute_s = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    double host_s = pc_outline_host_s(outline, part, kind, sum.launch_bound_s);
+    double compute_s = sum.kernel_s > host_s ? sum.kernel_s : host_s;
     *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,
                            .compute_s = compute_s,
                            .standard_error_s = sum.standard_error,
@@ -95,11 +132,10 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     const pc_generator *generator = spec->generator;
     const pc_pass_forms forms = {
         .has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
-    pc_code code = PC_OK;
+    pc_code code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
-            code = make_pass(outline, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
-    if (!code) code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
+            code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);
     if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);

@@ -20,6 +20,10 @@ typedef struct pc_collective_memo {
 /* Which of the passes a schedule of this generator has. */
 bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind);
 
+/* What a pass waits for beside its kernels and collectives: its launches, by the host, or the activations that go to
+ * the host in F and come back in the backward pass, whichever take longer. */
+double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind, double launch_bound_s);
+
 /* Fills in `made` for its part: of an outline whose spec, cut, cost, and tp are there. */
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
 

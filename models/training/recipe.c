@@ -52,7 +52,8 @@ pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_p
     if (code) return code;
     pc_recipe made = {.steps = pc_alloc((size_t)operations.count + 1, sizeof *made.steps)};
     if (!made.steps) return pc_error_no_memory(error);
-    made.launches_s = outline->pace * pc_cost_pass(&outline->cost, &operations).launch_bound_s;
+    double launches_s = pc_cost_pass(&outline->cost, &operations).launch_bound_s;
+    made.launches_s = outline->pace * pc_outline_host_s(outline, part, kind, launches_s);
     add_operations(outline, &operations, &made);
     *recipe = made;
     return PC_OK;

@@ -22,6 +22,7 @@ extern "C" {
  *   FUSED          2L              2L             2L             2L              6L         4L
  *   CHUNKED     2L of a piece      the same       none           none            6L        none
  *   TORCH          2L             10L             4L            12L             22L        26L
+ *   COMPILED       2L              2L             2L             4L              4L         4L
  *
  * IN_PLACE copies 16-bit logits to fp32 and turns the copy into exponentials, softmax and gradient in place, kernel by
  * kernel; the gradient is copied to 16 bits. So Megatron: megatron/core/tensor_parallel/cross_entropy.py ("In-place
@@ -37,13 +38,17 @@ extern "C" {
  * TORCH is PyTorch's own: torch.nn.functional.cross_entropy of an fp32 copy, which keeps the logarithm of the softmax.
  * Its kernels read the copy three times, or in B both of their inputs, one of them twice. In B the gradient of the
  * loss, fp32 and zero but for a number a token, stands beside the gradient that is made of it
- * (aten/src/ATen/native/cuda/SoftMax.cu, NLLLoss2d.cu). Over a cut vocabulary its steps are PLAIN's, one by one. */
+ * (aten/src/ATen/native/cuda/SoftMax.cu, NLLLoss2d.cu). Over a cut vocabulary its steps are PLAIN's, one by one.
+ * COMPILED is TORCH's through torch.compile: the conversion to fp32 is fused into the reductions, so that F reads the
+ * 16-bit logits twice, for the largest and for the sum, and keeps them. B reads them again and writes their gradient
+ * beside them. So torchtitan of 2025, and flash-attn's kernel without `inplace_backward`. */
 typedef enum pc_cross_entropy {
     PC_CROSS_ENTROPY_IN_PLACE,
     PC_CROSS_ENTROPY_PLAIN,
     PC_CROSS_ENTROPY_FUSED,
     PC_CROSS_ENTROPY_CHUNKED,
-    PC_CROSS_ENTROPY_TORCH
+    PC_CROSS_ENTROPY_TORCH,
+    PC_CROSS_ENTROPY_COMPILED
 } pc_cross_entropy;
 
 /* How the program runs what stands between matrices. FUSED: as Megatron's kernels, or a compiler's. EAGER: as torch
@@ -99,6 +104,9 @@ typedef struct pc_cut {
     pc_gradient_accumulation gradient_accumulation;
     pc_kernels kernels;
     int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
+     * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
+    int64_t offload_layers;
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives

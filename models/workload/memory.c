@@ -76,14 +76,15 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
- * it. Of a fused loss it is that gradient instead. In pieces the head's input has its gradient in its place, and there
- * is nothing for W. */
+ * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
+ * gradient in its place, and there is nothing for W. */
 static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
     case PC_CROSS_ENTROPY_FUSED:
+    case PC_CROSS_ENTROPY_COMPILED:
         return (kept){.whole = 4 * rows + 2 * logits, .w_needs = 2 * rows + 2 * logits};
     default:
         return (kept){.whole = 4 * rows + 4 * logits, .w_needs = 2 * rows + 2 * logits};
@@ -237,6 +238,17 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 
+/* Of layers of which nothing is recomputed. Two of them at a time are on their way, as Transformer Engine's double
+ * buffers have them. */
+static void offload(const kept *layer, int64_t layers, pc_part_activation *activation) {
+    pc_wide bytes = layers * layer->whole;
+    activation->offloaded = (int64_t)bytes;
+    activation->taken -= (int64_t)bytes;
+    activation->kept -= (int64_t)bytes;
+    activation->b_frees -= (int64_t)(layers * pc_max(layer->whole - layer->w_needs, 0));
+    activation->working += (int64_t)(pc_min(layers, 2) * layer->whole);
+}
+
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of(model, cut);
@@ -256,6 +268,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
                                        .b_frees = (int64_t)b_frees,
                                        .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
                                        .working = (int64_t)working};
+    offload(&layer, pc_min(cut->offload_layers, part->layers), activation);
     return PC_OK;
 }
 

@@ -65,6 +65,14 @@ static void add_fused_loss(pc_builder *b) {
     add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 2 + 2 + 2, 2);
 }
 
+/* Two reductions that read the logits; over a cut vocabulary the ranks exchange what they find, and the target's. */
+static void add_compiled_loss(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    for (int i = 0; i < 3 && x->is_cut; i++)
+        pc_add_collective(b, PC_OPERATION_ALL_REDUCE, "loss", 4 * (pc_wide)x->tokens, false);
+    add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 2 + 2, 2);
+}
+
 /* ---- the loss in pieces ---- */
 
 /* `times` pieces of so many tokens: of each the logits, the loss, and both gradients of the head. */
@@ -102,19 +110,22 @@ void pc_add_head_forward(pc_builder *b) {
         add_fused_loss(b);
     else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH)
         add_torch_loss(b);
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_COMPILED)
+        add_compiled_loss(b);
     else
         add_loss_by_steps(b);
 }
 
 /* By steps: the target's share, times the gradient of the loss, in fp32, and to 16 bits. Fused: times that gradient; in
- * pieces, it is the gradient of the head's input that is multiplied. Torch's: zeros, 4, with a number a token; from
- * them and the kept logarithms the gradient, which reads one of them twice and writes, 4 x 4; to 16 bits, 4 + 2. */
+ * pieces, it is the gradient of the head's input that is multiplied. Compiled: logits in, gradient out. Torch's: zeros,
+ * 4, with a number a token; from them and the kept logarithms the gradient, which reads one of them twice and writes, 4
+ * x 4; to 16 bits, 4 + 2. */
 static void add_loss_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide logits = (pc_wide)x->tokens * x->vocab;
     if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED)
         add(b, "loss", "copy", (pc_wide)x->norm_tokens * x->hidden, 2 + 2, 1);
-    else if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED || b->cross_entropy == PC_CROSS_ENTROPY_COMPILED)
         add(b, "loss", "cross_entropy", logits, 2 + 2, 1);
     else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH && !x->is_cut)
         add(b, "loss", "cross_entropy", logits, 4 + 4 * 4 + 4 + 2, 4);

@@ -64,9 +64,14 @@ def run_of_score(row, source):
                (model_of(row["model"]), *cut), math.log(row["measured_s"] / row["forecast_s"]))
 
 
+def is_learned_from(row):
+    """16 bits alone: a run of fewer has the interval of the unknown, until there are rows enough."""
+    return scoreboard.is_compared(row) and not scoreboard.is_low(row)
+
+
 def training_runs(pipecast, root):
     said = scoreboard.ask(pipecast, root)
-    return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if scoreboard.is_compared(row)]
+    return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_learned_from(row)]
 
 
 def run_of_row(row, source, model, ratio, extra=()):
@@ -116,7 +121,7 @@ def memories(pipecast, root):
                  for row in rows if row["published_memory_gib"]]
     said = scoreboard.ask(pipecast, root)
     for row in scoreboard.rows_of(said):
-        if row["memory_error"] is not None:
+        if row["memory_error"] is not None and not scoreboard.is_low(row):
             runs.append(run_of_score(row, source_of(row))._replace(log=-math.log1p(row["memory_error"])))
     return runs
 

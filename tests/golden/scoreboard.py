@@ -18,6 +18,8 @@ import sys
 import tempfile
 import typing
 
+import conditions
+import low_precision
 from compared import percent, signed, table
 
 PAGE, PICTURE, SHARED = "docs/scoreboard.md", "docs/scoreboard.svg", "shared/data/training"
@@ -56,13 +58,24 @@ class Mend(typing.NamedTuple):
                 and all(re.fullmatch(value, row[column]) for column, value in self.where.items()))
 
 
+NEMO_26_02_01 = {"release": r"NeMo 26\.02\.01", "model": "LLAMA3_70B", "system": "DGX-GB300"}
 MENDS = [Mend("nvidia_dgxc_benchmarking", {"release": r"v25\.04.*", "model": "nemotron 340b"}, "vp", "", "12", 8,
               "not printed; 12 in all other releases"),
          Mend("nvidia_dgxc_benchmarking", {}, "gbs", "1204", "1024", 1, "misprint: 1204 is no multiple of the 16 replicas"),
          Mend("nvidia_dgxc_benchmarking_2024", {"model": "Llama3 8b Finetuning.*"}, "pp", "41", "1", 8,
               "misprint: 41 stages on 8 to 32 GPUs"),
+         Mend("nemo_megatron_bridge", {"release": r"NeMo 25\.09", "model": "LLAMA3_70B", "system": "DGX-GB200", "precision": "FP8-MX"}, "mbs", "2", "1", 1,
+                "8 replicas of 16 microbatches (ga) make 128 sequences of one each"),
+         *[Mend("nemo_megatron_bridge", {**NEMO_26_02_01, "precision": "MXFP8"}, column, says, becomes, 1,
+                "pp 4, vp 5 and mbs 1 in the releases before and behind, as fast, and in its recipe")
+           for column, says, becomes in (("mbs", "2", "1"), ("vp", "", "5"))],
+         *[Mend("nemo_megatron_bridge", {**NEMO_26_02_01, "precision": "NVFP4"}, column, says, becomes, 1,
+                "a whole replica does not fit a GPU; its recipe has pp 4, vp 5, mbs 1")
+           for column, says, becomes in (("mbs", "2", "1"), ("vp", "", "5"), ("pp", "1", "4"))],
          Mend("mlperf_training", {"model": "llama31_8b", "system": r".*\(B200-SXM-180GB\) 2x8"}, "precision", "", "FP8", 1,
               "not printed; two others ran the same configuration on such machines in FP8, as fast within 1.2%"),
+         Mend("mlperf_training", {"model": "llama31_8b", "system": "AMD .*MI35.*"}, "precision", "", "not printed", 5,
+              "at 57 to 65% of the datasheet's 16-bit rate these may be in 8 bits; the model's 16 are not to be assumed"),
          Mend("torchtitan", {}, "mbs", "local .*", "", 5, "the batch of a replica; microbatches are not printed")]
 
 
@@ -79,8 +92,10 @@ def mended(name, rows):
 
 
 def read(root, name):
+    recipes = conditions.read(root.parent / SHARED)
     with open(root.parent / SHARED / f"{name}.csv", newline="") as file:
-        return mended(name, [{**row, "mended": "", "program": program(row["framework"])} for row in csv.DictReader(file)])
+        return mended(name, [{**row, "mended": "", "program": program(row["framework"]), **conditions.of_row(row, recipes)}
+                             for row in csv.DictReader(file)])
 
 
 def is_at_hand(root):
@@ -187,12 +202,23 @@ FEATURES = {"FSDP, ZeRO 3": lambda row: shards(row) and row["zero"] != "2",
 
 # ---- the bars, and rows that a fit has seen ----
 
+is_low = low_precision.is_low
+
+
 def is_nvidia(row):
-    return row["program"] in ("NeMo", "Megatron-Bridge") and gpu(row) in ("H100", "GB200")
+    return row["program"] in ("NeMo", "Megatron-Bridge") and gpu(row) in ("H100", "GB200") and not is_low(row)
 
 
 def is_mosaic(row):
-    return row["program"] == "llm-foundry"
+    return row["program"] == "llm-foundry" and not is_low(row)
+
+
+def is_low_nemo(row):
+    return row["program"] == "NeMo" and gpu(row) == "H100" and is_low(row)
+
+
+def is_blackwell(row):
+    return gpu(row) in ("B200", "GB200")
 
 
 def is_fitted(row):
@@ -210,10 +236,13 @@ class Bar(typing.NamedTuple):
 LEFT_OUT = "FSDP: MosaicML, each model by numbers fitted to the others"
 BARS = [Bar("NeMo and Megatron on H100 and GB200, not fitted", lambda row: is_nvidia(row) and not is_fitted(row), 0.04, 0.12),
         Bar("the same with GPT-3 175B, to which H100 is fitted", is_nvidia, 0.04, 0.12),
-        Bar("FSDP: torchtitan, not fitted", lambda row: row["program"] == "torchtitan", 0.08),
+        Bar("FSDP: torchtitan, not fitted", lambda row: row["program"] == "torchtitan" and not is_low(row), 0.08),
         Bar("FSDP: MosaicML, to which three numbers are fitted", is_mosaic, 0.08),
         Bar(LEFT_OUT, is_mosaic, 0.08),
-        Bar("InternEvo, not fitted", lambda row: row["program"] == "InternEvo", 0.08)]
+        Bar("InternEvo, not fitted", lambda row: row["program"] == "InternEvo", 0.08),
+        Bar("NeMo in 8 bits on H100, not fitted", is_low_nemo, 0.06),
+        Bar("B200 and GB200 in any precision, not fitted", is_blackwell, 0.06)]
+SPEED_UP = "speed-up of fewer bits off by 6 points or less: share of pairs, at least"
 
 
 # Of software `mosaic`: the numbers that are fitted, and the grid that they are chosen from.
@@ -259,6 +288,8 @@ def verdict(is_reached):
 
 def bar_lines(bar, rows):
     of = list(rows)
+    if not of:
+        return []
     mean = statistics.mean(sizes(of))
     count = f"{len(of)}, {distinct(of)} distinct"
     lines = [[f"{bar.name}: mean", count, percent(mean), percent(bar.mean), verdict(mean <= bar.mean)]]
@@ -275,6 +306,10 @@ def bars(said, grid):
     error = statistics.mean(abs(row["memory_error"]) for row in memory)
     compared = [row for row in rows if is_compared(row)]
     lines = [line for bar in BARS for line in bar_lines(bar, filter(bar.holds, left_out(grid) if bar.name == LEFT_OUT else compared))]
+    speeds = low_precision.pairs(compared)
+    if speeds:
+        within = low_precision.share_within(speeds)
+        lines.append([SPEED_UP, str(len(speeds)), percent(within), percent(low_precision.SHARE), verdict(within >= low_precision.SHARE)])
     lines.append(["runs called out of memory, or infeasible", str(len(asked)), percent(refused), "2.0%", verdict(refused <= 0.02)])
     lines.append(["memory of the fullest GPU, mean", str(len(memory)), percent(error), "5.0%", verdict(error <= 0.05)])
     return table(["bar", "rows", "reached", "asked for", ""], lines, "lrrrl")
@@ -324,6 +359,17 @@ def sources(said):
 def gpus(said):
     rows = rows_of(said)
     return sum_table("GPU", by(rows, gpu), rows)
+
+
+def precisions(said):
+    """Of rows that low precision or a new GPU lets be asked: by GPU, program and precision."""
+    rows = [row for row in rows_of(said) if is_asked(row) and (is_low(row) or re.match("B|GB", gpu(row)))]
+    kinds = by(rows, lambda row: f"{gpu(row)}, {row['program']}, {row['precision']}")
+    return sum_table("GPU, program, precision", dict(sorted(kinds.items())), rows)
+
+
+def speed_ups(said):
+    return low_precision.pair_table(list(filter(is_compared, rows_of(said))), gpu)
 
 
 def programs(said):
@@ -429,7 +475,7 @@ def mends(said):
 
 # ---- the page ----
 
-PARTS = {"sources": sources, "gpus": gpus, "programs": programs, "scales": scales, "features": features,
+PARTS = {"sources": sources, "gpus": gpus, "precisions": precisions, "speed_ups": speed_ups, "programs": programs, "scales": scales, "features": features,
          "worst": worst_rows, "pairs": pairs, "groups": groups, "missing": missing, "mends": mends}
 
 

@@ -33,7 +33,7 @@ def page_table(part):
 
 def made_up(**cells):
     """A row as score gives it, of a run that needed 10 s and is forecast at 9 s."""
-    return {"framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "gpus": "8", "gbs": "64", "mbs": "1",
+    return {"framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16", "gpus": "8", "gbs": "64", "mbs": "1",
             "seq": "8192", "tp": "1", "pp": "1", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
             "measured_s": 10.0, "forecast_s": 9.0, "forecast_s_low": 8.5, "forecast_s_high": 10.5, "error": -0.1, "memory_error": None, "file": "torchtitan", **cells}
 
@@ -67,7 +67,8 @@ class Page(unittest.TestCase):
     def test_bars_are_judged_by_their_figures(self):
         for name, row in page_table("bars").items():
             with self.subTest(name):
-                is_reached = abs(percentage(row["reached"])) <= percentage(row["asked for"])
+                of_bar, asked_for = abs(percentage(row["reached"])), percentage(row["asked for"])
+                is_reached = of_bar >= asked_for if name == scoreboard.SPEED_UP else of_bar <= asked_for
                 self.assertEqual(row[""], "yes" if is_reached else "no")
 
     def test_worst_twenty_are_in_order(self):
@@ -128,6 +129,20 @@ class Script(unittest.TestCase):
                          ["to 8 GPUs", "9 to 64", "65 to 512", "513 and more"])
         self.assertTrue(scoreboard.is_fitted(made_up(model="NeMo Megatron 24.11 BF16")))
         self.assertFalse(scoreboard.is_fitted(made_up(model="nemotron 340b")))
+        self.assertTrue(scoreboard.is_low_nemo(made_up(precision="FP8")))
+        self.assertFalse(scoreboard.is_nvidia(made_up(precision="FP8")) or scoreboard.is_low_nemo(made_up()))
+        self.assertTrue(scoreboard.is_blackwell(made_up(system="DGX-B200")) and not scoreboard.is_blackwell(made_up(system="DGX-B300")))
+
+    def test_bars_of_speed_ups_are_reached_from_below(self):
+        """Of three pairs two are right: two in three are asked for, so that one more miss is too many."""
+        wide, right, wrong = made_up(forecast_s=10.0), {"precision": "FP8", "measured_s": 8.0, "forecast_s": 8.0}, {"forecast_s": 7.0}
+        rows = [row for gpus, more in (("8", {}), ("16", {}), ("32", wrong))
+                for row in ({**wide, "gpus": gpus, "cp": "", "ep": "", "release": "", "schedule": "", "variant": ""},
+                            {**wide, "gpus": gpus, "cp": "", "ep": "", "release": "", "schedule": "", "variant": "", **right, **more})]
+        found = scoreboard.low_precision.pairs(rows)
+        self.assertEqual(len(found), 3)
+        self.assertAlmostEqual(scoreboard.low_precision.share_within(found), 2 / 3)
+        self.assertGreaterEqual(scoreboard.low_precision.share_within(found), scoreboard.low_precision.SHARE)
 
     def test_features(self):
         def of(**cells):

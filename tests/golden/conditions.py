@@ -1,0 +1,92 @@
+"""What measured runs did that their rows do not say: columns of settings ("setting.cuda_graphs"), from the recipes that
+Megatron-Bridge publishes beside its figures, and from the source of the programs.
+
+A recipe is a row of megatron_bridge_perf_recipes.csv; it is joined by model, GPU, precision and cut.
+"""
+import csv
+import re
+import typing
+
+FILE = "megatron_bridge_perf_recipes"
+COLUMNS = ("setting.cuda_graphs", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces")
+
+# Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
+# scripts/performance/configs/llama/llama3_workload_base_configs.py: cpu_offloading_num_layers.
+OFFLOADED = {("llama3_70b", "b200", "fp8cs"): 5, ("llama3_70b", "gb200", "bf16"): 20, ("llama3_70b", "gb200", "fp8cs"): 40,
+             ("llama3_70b", "gb300", "bf16"): 30, ("llama3_70b", "gb300", "fp8cs"): 20}
+
+# A cell of a precision, squeezed, as recipes name it; "FP8" of Megatron-Bridge is current scaling.
+PRECISIONS = {"bf16": "bf16", "fp8": "fp8cs", "fp8cs": "fp8cs", "fp8mx": "fp8mx", "mxfp8": "fp8mx", "nvfp4": "nvfp4"}
+
+
+class Key(typing.NamedTuple):
+    """By which a row has its recipe."""
+    model: str
+    gpu: str
+    precision: str
+    cut: tuple  # tp, pp, cp, microbatch
+
+
+def squeezed(text):
+    return re.sub("[^a-z0-9]", "", text.lower())
+
+
+def model_of(text):
+    """"llama3_70b" of "LLAMA3_70B", "llama31_405b" of "LLAMA3.1_405B"."""
+    return text.lower().replace(".", "")
+
+
+def key_of_recipe(recipe):
+    parts = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "micro_batch_size")
+    return Key(recipe["model"], recipe["system"], recipe["precision"], tuple(recipe[part] for part in parts))
+
+
+def key_of_row(row):
+    gpu = re.sub("^dgx", "", squeezed(row["system"]))
+    parts = (row["tp"], row["pp"], row["cp"] or "1", row["mbs"])
+    return Key(model_of(row["model"]), gpu, PRECISIONS.get(squeezed(row["precision"]), ""), parts)
+
+
+def settings_of(recipe):
+    """{column: cell}."""
+    key, found = key_of_recipe(recipe), {}
+    if recipe["cuda_graph_impl"] == "local" and "full_iteration" in recipe["cuda_graph_scope"]:
+        found["setting.cuda_graphs"] = "true"
+    if recipe["cpu_offloading"] == "True":
+        found["setting.activation_offload_layers"] = str(OFFLOADED[key[:3]])
+    return found
+
+
+def is_known(recipe):
+    """What it offloads is known of those that are asked."""
+    return recipe["cpu_offloading"] != "True" or key_of_recipe(recipe)[:3] in OFFLOADED
+
+
+def read(folder):
+    """{key: settings} of the recipes; none where the table is not there."""
+    path = folder / f"{FILE}.csv"
+    if not path.exists():
+        return {}
+    with open(path, newline="") as file:
+        return {key_of_recipe(recipe): settings_of(recipe) for recipe in csv.DictReader(file)
+                if recipe["task"] == "pretrain" and is_known(recipe)}
+
+
+def overlaps_in_pieces(row):
+    """NeMo and Megatron-Bridge turn tp_comm_overlap on where tp is over 1, but for NVFP4 (comm_overlap of their performance recipes).
+    Its buffers are taken to be those of one node, of 4 GPUs in a rack. In 16 bits it is left out: H100's file is fitted to such
+    runs without it, so that its rate of products has it in."""
+    low, node = squeezed(row["precision"]) not in ("", "bf16", "nvfp4"), 4 if "GB" in row["system"] else 8
+    return low and row["framework"] in ("NeMo", "Megatron-Bridge") and row["tp"].isdigit() and 1 < int(row["tp"]) <= node
+
+
+def of_row(row, recipes):
+    """The cells of COLUMNS for a row. torchtitan compiles its loss since 2025 (torchtitan/components/loss.py)."""
+    found = dict.fromkeys(COLUMNS, "")
+    if row["framework"] == "Megatron-Bridge":
+        found.update(recipes.get(key_of_row(row), {}))
+    if "h200_202506" in row["source"]:
+        found["setting.cross_entropy"] = "compiled"
+    if overlaps_in_pieces(row):
+        found["setting.overlap.tp_pieces"] = "true"
+    return found
