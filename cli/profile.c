@@ -9,6 +9,7 @@
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
 #include "results/figures/fits.h"
+#include "results/figures/rates.h"
 #include "scenarios/library.h"
 
 #include <inttypes.h>
@@ -17,7 +18,8 @@
 #include <strings.h>
 
 static const char help[] =
-    "usage: pipecast profile show PROFILE.h5|NAME [--format table|csv|json] [--figure FILE [--fit NAME]]\n"
+    "usage: pipecast profile show PROFILE.h5|NAME [--format table|csv|json] [--figure FILE] [--residuals FILE] "
+    "[--fit NAME]\n"
     "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
     "                            [--library NAME,...] [--site NAME,...]\n"
     "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
@@ -31,7 +33,8 @@ static const char help[] =
     "\n"
     "show: the device, its ceilings, every fit with its parameters and errors; json is everything. NAME is one of\n"
     "`pipecast list profiles`.\n"
-    "      --figure FILE    also draw measured over predicted times and residuals; svg, png or pdf\n"
+    "      --figure FILE    also draw rates by size, measured and fitted, a panel an operation; svg, png or pdf\n"
+    "      --residuals FILE  also draw measured over predicted times and what is left\n"
     "      --fit NAME       of these fits alone: a name that show prints, or part of one\n"
     "\n"
     "fit: others' measurements become a profile. INPUT is what nccl-tests print, a CSV of kernel or transfer\n"
@@ -63,7 +66,7 @@ static const char help[] =
     "\n"
     "compare: how devices and versions differ, and what the fits of B say over what those of A say.\n"
     "\n"
-    "example: pipecast profile show h100.h5 --figure residuals.svg --fit gemm_forward\n"
+    "example: pipecast profile show h100.h5 --figure rates.svg --fit gemm_forward\n"
     "example: pipecast profile fit all_reduce.txt gemm.csv -o a100.h5 --gpu a100-sxm-80gb --processors 108 --link "
     "nvlink\n"
     "example: pipecast profile tune measured.csv -o ours.h5 --by software\n"
@@ -74,7 +77,7 @@ enum { PROCESSORS_MAX = 1 << 16, RANKS_MAX = 1 << 20, JOBS_MAX = 1024 };
 typedef struct request {
     const char **paths;
     int path_count;
-    const char *output, *figure, *fit, *device, *gpu;
+    const char *output, *figure, *residuals, *fit, *device, *gpu;
     pc_format format;
     int64_t processors, ranks, nodes;
     const char *collective, *link, *library, *site;
@@ -87,8 +90,10 @@ static int answer_show(request *r) {
     pc_error error = {0};
     pc_profile profile = {0};
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
+    if (!code && r->residuals) code = pc_figure_check_path(r->residuals, &error);
     if (!code) code = profile_open(r->paths[0], &profile, &error);
-    if (!code && r->figure) code = pc_figure_fits(&profile, r->fit, r->figure, &error);
+    if (!code && r->figure) code = pc_figure_rates(&profile, r->fit, r->figure, &error);
+    if (!code && r->residuals) code = pc_figure_fits(&profile, r->fit, r->residuals, &error);
     if (!code) {
         code = pc_profile_show(&profile, r->format, stdout, &error);
         if (code == PC_ERROR_IO) pc_error_place(&error, "standard output", 0, "");
@@ -213,6 +218,7 @@ enum {
     OUTPUT,
     FORMAT,
     FIGURE,
+    RESIDUALS,
     FIT,
     DEVICE,
     GPU,
@@ -235,6 +241,7 @@ enum {
 static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"format", 0, "FORMAT"},
                                       {"figure", 0, "FILE"},
+                                      {"residuals", 0, "FILE"},
                                       {"fit", 0, "NAME"},
                                       {"device", 0, "NAME"},
                                       {"gpu", 0, "NAME"},
@@ -266,7 +273,7 @@ static const struct action_rule {
     bool needs_output;
     int (*answer)(request *r);
 } rules[ACTIONS] = {
-    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << FIT, 1, 1,
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << RESIDUALS | 1u << FIT, 1, 1,
               "one PROFILE.h5, or a name of `pipecast list profiles`", false, answer_show},
     [FIT_IN] = {"fit",
                 1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
@@ -306,12 +313,11 @@ static bool take_tune_option(profile_tune *tune, int option, const char *value) 
 }
 
 static bool take_option(request *r, int option, const char *value) {
-    const char **texts[] = {[OUTPUT] = &r->output,   [FIGURE] = &r->figure,
-                            [FIT] = &r->fit,         [DEVICE] = &r->device,
-                            [GPU] = &r->gpu,         [COLLECTIVE] = &r->collective,
-                            [LIBRARY] = &r->library, [SITE] = &r->site,
-                            [LINK] = &r->link,       [PARAMETERS] = &r->tune.parameters,
-                            [BASE] = &r->tune.base,  [QUIET] = NULL};
+    const char **texts[] = {
+        [OUTPUT] = &r->output, [FIGURE] = &r->figure, [RESIDUALS] = &r->residuals,        [FIT] = &r->fit,
+        [DEVICE] = &r->device, [GPU] = &r->gpu,       [COLLECTIVE] = &r->collective,      [LIBRARY] = &r->library,
+        [SITE] = &r->site,     [LINK] = &r->link,     [PARAMETERS] = &r->tune.parameters, [BASE] = &r->tune.base,
+        [QUIET] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
     if (option == FORMAT) return argument_format("--format", value, &r->format);
     if (option == PROCESSORS)
@@ -330,8 +336,8 @@ static bool is_complete(const request *r, const struct action_rule *rule) {
                      rule->expected);
     else if (rule->needs_output && !r->output)
         report_usage("profile fit: no output; expected -o PROFILE.h5");
-    else if (r->fit && !r->figure)
-        report_usage("profile show: --fit without --figure; expected both");
+    else if (r->fit && !r->figure && !r->residuals)
+        report_usage("profile show: --fit without --figure or --residuals; expected one of them, too");
     else
         return true;
     return false;

@@ -163,9 +163,9 @@ static void dispatch_and_combine(void **state) {
                 "h100_sxm,0.5.12,2,7168,512,8,256,20,185.5,24,194\n",
                 &p);
     assert_int_equal(p.transfer_count, 2);
-    const double bytes = 512.0 * 8 * 7168 * 2;
+    const double bytes = 512.0 * 8 * 7168; /* of 8 bits there, of 16 back */
     check_transfer(&p.transfer[0], "dispatch", bytes, 16, 2, 185.5e-6);
-    check_transfer(&p.transfer[1], "combine", bytes, 16, 2, 194e-6);
+    check_transfer(&p.transfer[1], "combine", 2.0 * bytes, 16, 2, 194e-6);
     const pc_transfer_measurement *t = p.transfer;
     assert_true(t[0].sms == 20 && t[1].sms == 24 && t->hidden == 7168 && t->tokens == 512 && t->topk == 8);
     assert_int_equal(t->experts, 256);

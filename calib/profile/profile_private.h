@@ -43,7 +43,7 @@ pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error
 
 /* ---- the file as text (profile_text.h) ---- */
 
-#define PC_TEXT_FORMAT "pipecast-profile-text"
+#define PC_TEXT_FORMAT    "pipecast-profile-text"
 #define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
 enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
 

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
+#include "results/figures/fits_choice.h"
 #include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
@@ -24,34 +25,6 @@ typedef struct chosen {
     const pc_fit *fit[FITS_MAX];
     int count;
 } chosen;
-
-/* ---- which ---- */
-
-/* Those whose name has `part` in it; one that is called so exactly stands alone. */
-static void choose(const pc_profile *profile, const char *part, chosen *made) {
-    char name[128];
-    made->count = 0;
-    for (int64_t i = 0; i < profile->fit_count; i++) {
-        pc_fit_name(&profile->fit[i].key, name, sizeof name);
-        bool is_exact = part && strcmp(name, part) == 0;
-        if (part && !strstr(name, part)) continue;
-        if (is_exact) made->count = 0;
-        if (made->count < FITS_MAX) made->fit[made->count++] = &profile->fit[i];
-        if (is_exact) return;
-    }
-}
-
-static pc_code refuse_name(const pc_profile *profile, const char *part, pc_error *error) {
-    char names[640] = "", name[128];
-    size_t used = 0;
-    if (profile->fit_count == 0) return pc_error_set(error, PC_ERROR_INPUT, "the profile has no fits to draw");
-    for (int64_t i = 0; i < profile->fit_count && used < sizeof names; i++) {
-        pc_fit_name(&profile->fit[i].key, name, sizeof name);
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "; " : "", name);
-    }
-    return pc_error_set(error, PC_ERROR_INPUT, "--fit: no fit's name has '%.80s' in it; expected one of %s", part,
-                        names);
-}
 
 /* ---- numbers ---- */
 
@@ -149,8 +122,8 @@ pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *p
     chosen x;
     pc_number_scope scope = {0};
     pc_text script = {0};
-    choose(profile, fit, &x);
-    if (x.count == 0) return refuse_name(profile, fit, error);
+    code = pc_fits_choose(profile, fit, x.fit, FITS_MAX, &x.count, error);
+    if (code) return code;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(profile, &x, path, &script);
     pc_number_scope_leave(&scope);

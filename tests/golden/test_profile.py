@@ -119,7 +119,7 @@ class Help(Profile):
         self.bad("1 file; expected A.h5 B.h5", "profile", "compare", self.profile)
         self.bad("no output; expected -o PROFILE.h5", "profile", "fit", self.profile)
         self.bad("has no option --ranks", "profile", "show", self.profile, "--ranks", "8")
-        self.bad("--fit without --figure", "profile", "show", self.profile, "--fit", "gemm")
+        self.bad("--fit without --figure or --residuals", "profile", "show", self.profile, "--fit", "gemm")
         self.bad("unknown format 'xml'; expected table, csv or json", "profile", "show", self.profile, "--format", "xml")
         self.bad("out of range", "profile", "fit", self.profile, "-o", "x.h5", "--processors", "0")
 
@@ -152,16 +152,21 @@ class Show(Profile):
 
     def test_figures(self):
         starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
-        for ending, start in starts.items():
-            figure = self.path("figure." + ending)
-            self.good("profile", "show", self.profile, "--figure", figure, "--fit", "gemm")
-            with open(figure, "rb") as file:
-                first = file.read()
-            self.assertTrue(first.startswith(start))
-            self.good("profile", "show", self.profile, "--figure", figure, "--fit", "gemm")
-            with open(figure, "rb") as file:
-                self.assertEqual(file.read(), first)
-        self.known = ("figure.svg", "figure.png", "figure.pdf")
+        for option, name in (("--figure", "figure"), ("--residuals", "residuals")):
+            for ending, start in starts.items():
+                figure = self.path(f"{name}.{ending}")
+                self.good("profile", "show", self.profile, option, figure, "--fit", "gemm")
+                with open(figure, "rb") as file:
+                    first = file.read()
+                self.assertTrue(first.startswith(start))
+                self.good("profile", "show", self.profile, option, figure, "--fit", "gemm")
+                with open(figure, "rb") as file:
+                    self.assertEqual(file.read(), first)
+        self.known = tuple(f"{name}.{ending}" for name in ("figure", "residuals") for ending in starts)
+        with open(self.path("figure.svg")) as file:
+            picture = file.read()
+        for panel in ("gemm_forward", "gemm_input_gradient", "gemm_weight_gradient", "TFLOP/s"):
+            self.assertIn(panel, picture)
         self.bad("ends in .svg, .png or .pdf", "profile", "show", self.profile, "--figure", "x.jpg")
         self.bad("no fit's name has 'softmax' in it; expected one of", "profile", "show", self.profile, "--figure", "x.svg",
                  "--fit", "softmax")

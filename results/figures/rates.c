@@ -1,0 +1,151 @@
+#include "results/figures/rates_private.h"
+
+#include "results/figures/figure.h"
+#include "results/figures/fits_choice.h"
+#include "results/figures/gnuplot.h"
+#include "results/figures/picture.h"
+#include "results/figures/style.h"
+#include "storage/text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* In pixels. */
+enum { PANEL_WIDTH = 460, PANEL_HEIGHT = 320, TITLE_HEIGHT = 48, COLUMNS = 3, LABELLED = 9 };
+
+static const unsigned colours[] = {PC_STYLE_BLUE,   PC_STYLE_ORANGE, PC_STYLE_GREEN, PC_STYLE_VERMILION,
+                                   PC_STYLE_PURPLE, PC_STYLE_SKY,    PC_STYLE_BLACK};
+enum { COLOURS = sizeof colours / sizeof *colours };
+
+/* ---- numbers ---- */
+
+static double unit_of(const pc_rates_panel *panel) {
+    return panel->is_bytes ? 1e9 : 1e12;
+}
+
+/* So many at even steps of the file's order, so that the picture does not grow with the tables. */
+static void add_points(const pc_rates_series *series, int number, double unit, pc_text *script) {
+    const pc_fit *fit = series->fit;
+    int64_t step = fit->count / PC_RATES_POINTS + 1;
+    pc_text_printf(script, "$points%d << EOD\n", number);
+    for (int64_t i = 0; i < fit->count; i += step) {
+        const double *x = fit->x + i * fit->dimensions;
+        double work = pc_rates_work(fit, x);
+        if (pc_rates_is_of(series, x)) pc_text_printf(script, "%.6g %.6g\n", work, work / fit->seconds[i] / unit);
+    }
+    pc_text_printf(script, "EOD\n");
+}
+
+static void add_line(const pc_rates_series *series, int number, double unit, pc_text *script) {
+    double point[PC_FIT_DIMENSIONS];
+    pc_text_printf(script, "$line%d << EOD\n", number);
+    for (int i = 0; i < PC_RATES_STEPS; i++) {
+        pc_rates_way(series, i, point);
+        double work = pc_rates_work(series->fit, point), seconds = pc_fit_predict(series->fit, point).seconds;
+        if (seconds > 0.0 && isfinite(seconds)) pc_text_printf(script, "%.6g %.6g\n", work, work / seconds / unit);
+    }
+    pc_text_printf(script, "EOD\n");
+}
+
+static bool has_points(const pc_rates_series *series) {
+    for (int64_t i = 0; i < series->fit->count; i += series->fit->count / PC_RATES_POINTS + 1)
+        if (pc_rates_is_of(series, series->fit->x + i * series->fit->dimensions)) return true;
+    return false;
+}
+
+/* ---- panels ---- */
+
+/* Of many lines not every one is named. */
+static void add_label(const pc_rates_series *series, int place, pc_text *script) {
+    if (place >= LABELLED || series->label[0] == '\0') {
+        pc_text_printf(script, "notitle");
+        return;
+    }
+    pc_text_printf(script, "title ");
+    pc_gnuplot_add_string(script, series->label, 44);
+}
+
+static void plot_series(const pc_rates_series *series, int number, int place, const char *path, pc_text *script) {
+    unsigned colour = colours[place % COLOURS];
+    pc_text_printf(script, "%s", place > 0 ? ", " : "plot ");
+    if (has_points(series))
+        pc_text_printf(script, "$points%d with points pointtype 7 pointsize %.3g linecolor rgb '#a0%06x' notitle, ",
+                       number, pc_picture_point_size(path, 0.3), colour);
+    pc_text_printf(script, "$line%d with lines linewidth 2 dashtype %d linecolor rgb '#%06x' ", number,
+                   place / COLOURS % 4 + 1, colour);
+    add_label(series, place, script);
+}
+
+static void add_axes(const pc_rates_panel *panel, pc_text *script) {
+    pc_text_printf(script, "set title ");
+    pc_gnuplot_add_string(script, panel->title, 70);
+    pc_text_printf(script, " noenhanced\n");
+    if (panel->is_bytes)
+        pc_text_printf(
+            script,
+            "set logscale xy\nset format x '%%.0s%%c'\nset format y '%%g'\nset yrange [*:*]\nset offsets 0,0,0,0\n"
+            "set xlabel 'Bytes'\nset ylabel 'GB/s'\nset key bottom right\n");
+    else
+        pc_text_printf(script, "unset logscale y\nset logscale x\nset format x '%%.0s%%c'\nset format y '%%g'\n"
+                               "set yrange [0:*]\nset offsets 0,0,graph 0.2,0\nset xlabel 'FLOP'\nset ylabel "
+                               "'TFLOP/s'\nset key top left\n");
+}
+
+static void add_panel(const pc_rates *rates, int panel, int columns, int rows, const char *path, pc_text *script) {
+    double height = rows * PANEL_HEIGHT + TITLE_HEIGHT, high = PANEL_HEIGHT / height;
+    pc_text_printf(script, "set size %.9g,%.9g\nset origin %.9g,%.9g\n", 1.0 / columns, high,
+                   (double)(panel % columns) / columns, (rows - 1 - panel / columns) * high);
+    add_axes(&rates->panel[panel], script);
+    for (int i = 0, place = 0; i < rates->series_count; i++)
+        if (rates->series[i].panel == panel) plot_series(&rates->series[i], i, place++, path, script);
+    pc_text_printf(script, "\n");
+}
+
+static void add_title(const pc_profile *profile, bool is_cut, pc_text *script) {
+    char title[320];
+    const pc_profile_device *d = &profile->device;
+    const char *name = d->name[0] ? d->name : d->gpu[0] ? d->gpu : "a GPU without a name";
+    snprintf(title, sizeof title, "%.128s: rates by size, measured (points) and fitted (lines)%s", name,
+             is_cut ? "; not all fits" : "");
+    pc_text_printf(script, "set multiplot title ");
+    pc_gnuplot_add_string(script, title, 120);
+    pc_text_printf(script, " noenhanced\n");
+}
+
+static void add_script(const pc_profile *profile, const pc_rates *rates, const char *path, pc_text *script) {
+    int columns = rates->panels < COLUMNS ? rates->panels : COLUMNS, rows = (rates->panels + columns - 1) / columns;
+    pc_picture_begin(script, path, columns * PANEL_WIDTH, rows * PANEL_HEIGHT + TITLE_HEIGHT);
+    for (int i = 0; i < rates->series_count; i++) {
+        double unit = unit_of(&rates->panel[rates->series[i].panel]);
+        add_points(&rates->series[i], i, unit, script);
+        add_line(&rates->series[i], i, unit, script);
+    }
+    add_title(profile, rates->is_cut, script);
+    pc_text_printf(script,
+                   "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\n"
+                   "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key noenhanced Left reverse samplen 1 spacing 0.9\n"
+                   "set lmargin 10\nset rmargin 3\n");
+    for (int i = 0; i < rates->panels; i++) add_panel(rates, i, columns, rows, path, script);
+    pc_text_printf(script, "unset multiplot\n");
+}
+
+pc_code pc_figure_rates(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
+    pc_rates_fits fits;
+    pc_rates rates;
+    pc_text script = {0};
+    pc_number_scope scope = {0};
+    pc_code code = pc_figure_check_path(path, error);
+    if (!code) code = pc_fits_choose(profile, fit, fits.fit, PC_RATES_FITS, &fits.count, error);
+    if (!code) code = pc_rates_make(&fits, &rates, error);
+    if (code) return code;
+    if (pc_number_scope_enter(&scope)) {
+        add_script(profile, &rates, path, &script);
+        pc_number_scope_leave(&scope);
+        code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+    } else {
+        code = pc_error_no_memory(error);
+    }
+    pc_text_free(&script);
+    pc_rates_free(&rates);
+    return code;
+}
