@@ -18,14 +18,14 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: pipecast list schedules|models|machines|software|profiles|scenarios\n"
+    "usage: pipecast list schedules|models|machines|software|precisions|profiles|scenarios\n"
     "       pipecast list keys [--format table|markdown|flags]\n"
     "\n"
-    "Models, machines, software and profiles are those of the library that is part of pipecast.\n"
+    "Models, machines, software, precisions and profiles are those of the library that is part of pipecast.\n"
     "Behind a machine's GPU stands what its kernels' times are from: measured kernels (in bf16: of a profile\n"
     "below), runs that its file was fitted to, or a datasheet.\n"
     "Profiles have the kernels and collectives that others measured on a GPU, as fits.\n"
-    "Below a software stands what it sets, where a scenario does not.\n"
+    "Below a software stands what it sets, where a scenario does not; below a precision, what its recipe does.\n"
     "Behind a schedule stands in brackets who gives an order of it too: a making.\n"
     "Scenarios are looked for in $PIPECAST_SCENARIOS, in ./scenarios, and where pipecast was\n"
     "installed, in this order.\n"
@@ -94,7 +94,7 @@ static pc_code list_file(const char *path, pc_error *error) {
 
 /* Models, machines, software and blocks lie among the scenarios and are none. */
 static bool is_library(const char *name) {
-    static const char *const folders[] = {"models", "machines", "software", "blocks"};
+    static const char *const folders[] = {"models", "machines", "software", "precision", "blocks"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         if (strcmp(name, folders[i]) == 0) return true;
     return false;
@@ -197,21 +197,24 @@ static int list_machines(void) {
 static void print_settings(const char *text) {
     while (*text) {
         size_t length = strcspn(text, "\n");
-        bool is_own = strncmp(text, "software:", 9) == 0 || strncmp(text, "title:", 6) == 0 ||
-                      strncmp(text, "source:", 7) == 0 || *text == '#' || length == 0;
+        bool is_own = strncmp(text, "software:", 9) == 0 || strncmp(text, "precision:", 10) == 0 ||
+                      strncmp(text, "title:", 6) == 0 || strncmp(text, "source:", 7) == 0 || *text == '#' ||
+                      length == 0;
         if (!is_own) printf("    %.*s\n", (int)length, text);
         text += length + (text[length] == '\n');
     }
 }
 
-static int list_software(void) {
-    int count, width = width_of_names(PC_LIBRARY_SOFTWARE);
-    const pc_library_file *files = pc_library_files(PC_LIBRARY_SOFTWARE, &count);
+typedef pc_code load_title(const char *name, char title[PC_TITLE_SIZE], pc_error *error);
+
+static int list_titled(pc_library_kind kind, load_title *load) {
+    int count, width = width_of_names(kind);
+    const pc_library_file *files = pc_library_files(kind, &count);
     pc_error error = {0};
     pc_code code = PC_OK;
     for (int i = 0; i < count && !code; i++) {
         char title[PC_TITLE_SIZE];
-        if (pc_library_load_software(files[i].name, title, &error)) {
+        if (load(files[i].name, title, &error)) {
             code = print_fault(width, files[i].name, &error);
             continue;
         }
@@ -226,7 +229,7 @@ static int list_software(void) {
 enum { FORMAT, HELP };
 static const option_spec options[] = {{"format", 0, "FORMAT"}, {"help", 'h', NULL}, {NULL, 0, NULL}};
 
-#define EXPECTED "expected schedules, models, machines, software, profiles, scenarios or keys"
+#define EXPECTED "expected schedules, models, machines, software, precisions, profiles, scenarios or keys"
 
 static int list(const char *what, const char *format) {
     if (strcmp(what, "keys") == 0) return list_keys(format ? format : "table");
@@ -235,11 +238,12 @@ static int list(const char *what, const char *format) {
     if (strcmp(what, "scenarios") == 0) return list_scenarios();
     if (strcmp(what, "models") == 0) return list_models();
     if (strcmp(what, "machines") == 0) return list_machines();
-    if (strcmp(what, "software") == 0) return list_software();
+    if (strcmp(what, "software") == 0) return list_titled(PC_LIBRARY_SOFTWARE, pc_library_load_software);
+    if (strcmp(what, "precisions") == 0) return list_titled(PC_LIBRARY_PRECISIONS, pc_library_load_precision);
     if (strcmp(what, "profiles") == 0) return list_profiles();
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = what};
-    pc_nearest_offer_words(&nearest, "schedules|models|machines|software|profiles|scenarios|keys");
+    pc_nearest_offer_words(&nearest, "schedules|models|machines|software|precisions|profiles|scenarios|keys");
     pc_nearest_offer_as(&nearest, "machines", "gpus");
     return report_usage("list: '%s'%s; " EXPECTED, what, pc_nearest_hint(&nearest, hint));
 }

@@ -6,9 +6,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Products of 4 bits run at four times the 16-bit rate that MFU divides by, and those of 8 at twice. */
+static bool has_few_bits(const pc_run_row *row) {
+    return *row->precision && strcmp(row->precision, "bf16") != 0 && strcmp(row->precision, "fp16") != 0;
+}
+
 /* NaN is not over 1. */
 void utilisation_note(utilisation *used, int64_t index, const pc_run_row *row) {
-    bool is_over = row->mfu > 1 || row->hfu > 1;
+    double most = has_few_bits(row) ? 4 : 1;
+    bool is_over = row->mfu > most || row->hfu > most;
     if (row->run <= used->last) return;
     used->last = row->run;
     if (!is_over) return;

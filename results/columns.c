@@ -97,7 +97,8 @@ static const pc_column columns[] = {
            SHOWN(280, "tokens/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, TOKENS)),
     COLUMN(hardware_tflops_per_gpu, NUMBER, "TFLOP/s", "FLOPs with recomputation a second and GPU",
            SHOWN(330, "hardware", "TFLOP/s", FOUR_DIGITS, COMPARED, 9)),
-    COLUMN(peak_tflops, NUMBER, "TFLOP/s", "the peak rate of a GPU that MFU and HFU divide by: 16-bit, dense",
+    COLUMN(peak_tflops, NUMBER, "TFLOP/s",
+           "the peak rate of a GPU that MFU and HFU divide by: 16-bit, dense, whatever the precision",
            SHOWN(350, "peak", "TFLOP/s", PLAIN, VARYING, NARROW), .label = "peak TFLOP/s"),
     COLUMN(exposed_tp_s, NUMBER, "s", "of the iteration, waiting for collectives of tensor parallelism",
            SHOWN(390, "TP", "wait", SHARE, ALIKE_ABOVE, WAITS), .share_of = "iteration_s"),
@@ -198,6 +199,11 @@ static const pc_column columns[] = {
     COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
+    COLUMN(
+        precision, TEXT, "",
+        "of products of layers: bf16, fp16, or the recipe by which they run in 8 or 4 bits; MFU divides by the 16-bit "
+        "peak in all",
+        SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
     COLUMN(iteration_s_low, NUMBER, "s", "where the interval of 80% of iteration_s begins"),
     COLUMN(iteration_s_high, NUMBER, "s", "where it ends"),
     COLUMN(memory_gib_low, NUMBER, "GiB", "where the interval of 80% of memory_gib_max begins"),

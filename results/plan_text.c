@@ -25,6 +25,7 @@ static const struct column {
 } columns[] = {
     {"rank", RESULT, 0, "plan", "", .style = PC_STYLE_INTEGER},
     {.name = "machine", .kind = CHOICE},
+    {.name = "precision", .kind = CHOICE},
     {.name = "gpus", .kind = CHOICE},
     {.name = "global_batch", .kind = CHOICE},
     {.name = "tp", .kind = CHOICE},

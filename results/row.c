@@ -131,6 +131,10 @@ void pc_run_row_relabel(const pc_run_spec *spec, const pc_run_labels *labels, pc
 
 /* ---- what was asked for ---- */
 
+static const char *precision_name(pc_precision precision) {
+    return precision == PC_PRECISION_FP16 ? "fp16" : "bf16";
+}
+
 static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     char recompute[PC_RECOMPUTATION_SIZE];
     const pc_cut *cut = &spec->iteration.cut;
@@ -143,6 +147,8 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     row->microbatches = known(spec->microbatches);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
     row->profile_hash = spec->profile_hash;
+    const pc_model *model = &spec->iteration.model;
+    copy_label(row->precision, model->low.name[0] ? model->low.name : precision_name(model->precision));
     pc_recomputation_write((pc_recomputation){cut->recompute, cut->recompute_layers}, recompute);
     bool is_said = !spec->generator->recomputes || cut->recompute > PC_RECOMPUTE_FULL;
     if (is_said) copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute);

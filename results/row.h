@@ -25,6 +25,7 @@ typedef struct pc_run_row {
     int64_t gpus, tp, pp, dp, virtual_pp;
     char schedule[PC_LABEL_SIZE];
     int64_t microbatch_size, microbatches, global_batch, seq_len;
+    char precision[PC_LABEL_SIZE]; /* of a cluster: bf16, fp16, or the recipe */
     char recompute[PC_LABEL_SIZE];
     char layout[PC_LAYOUT_SIZE];
     pc_run_status status;

@@ -135,9 +135,19 @@ static pc_code check_kernels(const pc_setting *setting, pc_error *error) {
     return PC_ERROR_INPUT;
 }
 
+/* What the GPU has no units for. */
+static pc_code check_precision(const pc_setting *setting, pc_error *error) {
+    const pc_reference *precision = reference_of(setting, PC_KEY_PRECISION);
+    const pc_gpu *gpu = &reference_of(setting, PC_KEY_MACHINE)->machine.gpu;
+    if (!precision || !pc_precision_check_gpu(&precision->recipe.low, gpu, error)) return PC_OK;
+    pc_error_set_key(error, pc_key_path(PC_KEY_PRECISION));
+    return PC_ERROR_INPUT;
+}
+
 static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     pc_code code = check_reference(setting, PC_KEY_MODEL_FROM, error);
     if (!code) code = check_reference(setting, PC_KEY_MACHINE, error);
+    if (!code) code = check_reference(setting, PC_KEY_PRECISION, error);
     if (!code) code = check_reference(setting, PC_KEY_SOFTWARE, error);
     if (!code) code = check_reference(setting, PC_KEY_PROFILE, error);
     if (code) return code;
@@ -146,6 +156,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
                               "missing; expected one of `pipecast list machines` or a file, or times or stages");
     code = check_kernels(setting, error);
     if (!code) code = pc_setting_check_profile(setting, error);
+    if (!code) code = check_precision(setting, error);
     if (!code) code = check_replicas(setting, error);
     if (!code) code = check_loss(setting, error);
     if (!code) code = check_partition(setting, error);
@@ -420,6 +431,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
         made.beside_profile = kernels_of(setting, &made.iteration.bad_days.other_gpu);
     choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
+    pc_precision_fit_gpu(&made.iteration.machine.gpu, &made.iteration.model.low);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
     if (code) {

@@ -1,6 +1,7 @@
 /* A model from the keys of a setting. */
 #include "scenarios/cluster.h"
 #include "scenarios/library_private.h"
+#include "scenarios/references.h"
 #include "scenarios/settings.h"
 
 #include "scenarios/run_labels.h"
@@ -35,6 +36,11 @@ bool pc_setting_assumes(const pc_setting *setting, char *text, size_t size) {
 static pc_model take(const pc_setting *setting) {
     pc_model model = {.name = ""};
     pc_setting_fill_model(setting, &model);
+    if (setting->given[PC_KEY_PRECISION]) {
+        const pc_precision_recipe *recipe = &setting->value[PC_KEY_PRECISION].reference->recipe;
+        model.precision = recipe->precision;
+        model.low = recipe->low;
+    }
     if (setting->given[PC_KEY_MODEL_NAME])
         snprintf(model.name, sizeof model.name, "%s", setting->value[PC_KEY_MODEL_NAME].text);
     return model;

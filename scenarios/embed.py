@@ -1,6 +1,6 @@
-"""Writes the library of models, machines, GPUs and software as C: every YAML file of their folders, and every
-profile of measured kernels (CSV), as a text; and names.csv, which says what people call them (written_names.h), and intervals.csv, how far off forecasts were (intervals.h),
-as tables.
+"""Writes the library of models, machines, GPUs, software and precisions as C: every YAML file of their folders, and every
+profile of measured kernels (CSV), as a text; and names.csv, which says what people call them (written_names.h), and
+intervals.csv, how far off forecasts were (intervals.h), as tables.
 
 The folders themselves are named in the depfile, so that a new file is built in without any list to be edited: adding one
 changes its folder's time, and ninja looks at that.
@@ -14,7 +14,7 @@ import sys
 
 KINDS = [("PC_LIBRARY_MODELS", "models", "yaml"), ("PC_LIBRARY_MACHINES", "machines", "yaml"),
          ("PC_LIBRARY_GPUS", "machines/gpus", "yaml"), ("PC_LIBRARY_SOFTWARE", "software", "yaml"),
-         ("PC_LIBRARY_PROFILES", "machines/profiles", "csv")]
+         ("PC_LIBRARY_PRECISIONS", "precision", "yaml"), ("PC_LIBRARY_PROFILES", "machines/profiles", "csv")]
 LINE = 100  # bytes of a file a line of C
 
 

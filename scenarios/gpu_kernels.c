@@ -84,9 +84,18 @@ pc_code pc_gpu_kernels_read(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
     return code ? code : read_date(tree, gpu, error);
 }
 
+/* Of the products of its layers. */
+static int32_t formats_of(const pc_model *model) {
+    int32_t bits = 0;
+    if (!pc_low_precision_is_on(&model->low)) return 1 << model->precision;
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++)
+        if (pc_product_format_is_low(model->low.product[i])) bits |= 1 << model->low.product[i];
+    return bits;
+}
+
 /* A profile that knows nothing of a run's products leaves that run as it is without, to the last bit. */
 const char *pc_gpu_kernels_of(const pc_gpu *gpu, const pc_model *model) {
-    bool answers = gpu->kernels[0] && (gpu->kernels_for & 1 << model->precision) != 0;
+    bool answers = gpu->kernels[0] && (gpu->kernels_for & formats_of(model)) != 0;
     const pc_library_file *file = answers ? pc_library_find(PC_LIBRARY_PROFILES, gpu->kernels) : NULL;
     return file ? file->name : NULL;
 }

@@ -61,8 +61,8 @@ typedef struct pc_interval {
     double low, high;
 } pc_interval;
 
-/* The line for forecasts that were tuned to measured runs: as wide, around the forecast itself, for its middle is the bias
- * of the library, which tuning has taken away. */
+/* The line for forecasts that were tuned to measured runs: as wide, around the forecast itself, for its middle is the
+ * bias of the library, which tuning has taken away. */
 pc_interval_line pc_interval_line_tuned(const pc_interval_line *line);
 
 /* That of a forecast f of a run on `gpus` GPUs. With M = middle, D = high / M - 1 and d = M / low - 1 the interval is

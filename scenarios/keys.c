@@ -21,9 +21,9 @@ enum { OVERHEAD_MAX = 1000 }; /* of a pass, as a fraction of it: what pc_iterati
 enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
-                   (int)PC_ATTENTION_FLASH == 1 && (int)PC_PRECISION_FP16 == 1 && (int)PC_RECOMPUTE_FULL == 2 &&
-                   (int)PC_CROSS_ENTROPY_PLAIN == 1 && (int)PC_CROSS_ENTROPY_CHUNKED == 3 &&
-                   (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
+                   (int)PC_ATTENTION_FLASH == 1 && (int)PC_RECOMPUTE_FULL == 2 && (int)PC_CROSS_ENTROPY_PLAIN == 1 &&
+                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 &&
+                   (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {
@@ -427,6 +427,7 @@ void pc_word_list(const char *words, char *text, size_t size) {
 
 static const char *reference_words(pc_key key) {
     if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
+    if (key == PC_KEY_PRECISION) return "name of `pipecast list precisions`, or the path of a recipe's file";
     if (key == PC_KEY_SOFTWARE) return "name of `pipecast list software`, or the path of a file of settings";
     return key == PC_KEY_MODEL_FROM ? "name of `pipecast list models`, or the path of a model's file"
                                     : "name of `pipecast list machines`, or the path of a machine's file";

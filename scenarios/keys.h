@@ -38,6 +38,7 @@ typedef enum pc_dimension {
 #define PC_PLANNED(EACH)                                                                                               \
     EACH(MACHINE)                                                                                                      \
     EACH(PRICE)                                                                                                        \
+    EACH(PRECISION)                                                                                                    \
     EACH(GPUS)                                                                                                         \
     EACH(GLOBAL_BATCH)                                                                                                 \
     EACH(TP)                                                                                                           \

@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/names.h"
 #include "scenarios/library_private.h"
+#include "scenarios/references.h"
 #include "scenarios/sections.h"
 
 #include <stdio.h>
@@ -17,6 +18,7 @@ static const struct {
     [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
     [PC_LIBRARY_SOFTWARE] = {"software", "software", "`pipecast list software`", "a file of settings (YAML)"},
     [PC_LIBRARY_PROFILES] = {"profile", "machines/profiles", "`pipecast list profiles`", "a profile (HDF5)"},
+    [PC_LIBRARY_PRECISIONS] = {"precision", "precision", "`pipecast list precisions`", "a recipe's file (YAML)"},
 };
 
 const pc_library_file *pc_library_files(pc_library_kind kind, int *count) {
@@ -156,9 +158,16 @@ static pc_code read_file(pc_library_kind kind, const pc_schema *schema, parse_fi
     pc_code code = pc_library_open(kind, name, place, schema, &text, error);
     if (code) return code;
     code = parse(&text.tree, &setting, error);
+    pc_reference *references = NULL;
+    if (!code && setting.given[PC_KEY_PRECISION]) {
+        code = pc_reference_find(&references, PC_KEY_PRECISION, &text.place, &setting.value[PC_KEY_PRECISION], error);
+        if (!code) references->place = (pc_place){.folder = NULL}; /* which the text takes with it */
+    }
     if (!code) {
-        *file = (pc_model_file){text.tree, setting};
+        *file = (pc_model_file){text.tree, setting, references};
         text.tree = (pc_tree){.nodes = NULL};
+    } else {
+        pc_references_free(references);
     }
     pc_library_text_free(&text);
     return code;
@@ -173,6 +182,7 @@ pc_code pc_software_file_read(const char *name, const pc_place *place, pc_model_
 }
 
 void pc_model_file_free(pc_model_file *file) {
+    pc_references_free(file->references);
     pc_tree_free(&file->tree);
     memset(file, 0, sizeof *file);
 }

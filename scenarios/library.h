@@ -1,6 +1,6 @@
-/* library.h: the models, machines, GPUs, profiles and software that come with pipecast: the texts of scenarios/models,
- * scenarios/machines and scenarios/software, part of the library itself, so that names mean the same in every folder
- * and without installation.
+/* library.h: the models, machines, GPUs, profiles, software and precisions that come with pipecast: the texts of
+ * scenarios/models, scenarios/machines, scenarios/software and scenarios/precision, part of the library itself, so that
+ * names mean the same in every folder and without installation.
  */
 #ifndef PC_SCENARIOS_LIBRARY_H
 #define PC_SCENARIOS_LIBRARY_H
@@ -20,6 +20,7 @@ typedef enum pc_library_kind {
     PC_LIBRARY_MACHINES,
     PC_LIBRARY_GPUS,
     PC_LIBRARY_SOFTWARE,
+    PC_LIBRARY_PRECISIONS,
     PC_LIBRARY_PROFILES, /* of measured kernels: `kernels` of a GPU's file names one; calib/profile/profile_text.h reads
                             it */
     PC_LIBRARY_KINDS
@@ -59,6 +60,9 @@ pc_code pc_library_load_gpu(const char *name, pc_gpu *gpu, pc_error *error);
 
 /* Of a file of settings that a software is known by (`software`): its title, "" if it has none. */
 pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc_error *error);
+
+/* The same of a recipe (`model.precision`). */
+pc_code pc_library_load_precision(const char *name, char title[PC_TITLE_SIZE], pc_error *error);
 
 #ifdef __cplusplus
 }

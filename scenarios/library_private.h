@@ -33,10 +33,12 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *
 void pc_library_text_free(pc_library_text *text);
 
 /* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
- * of the tree. */
+ * of the tree; its precision is looked up. */
+struct pc_reference;
 typedef struct pc_model_file {
     pc_tree tree;
     pc_setting setting;
+    struct pc_reference *references; /* owned */
 } pc_model_file;
 
 pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);

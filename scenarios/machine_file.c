@@ -34,11 +34,14 @@ static const number_rule gpu_rules[] = {
     {"reserved", SIZE, false, offsetof(pc_gpu, memory_reserved_bytes)},
     {"l2", SIZE, true, offsetof(pc_gpu, l2_bytes)},
     {"processors", COUNT, true, offsetof(pc_gpu, processors)},
+    {"fp8_layouts", SWITCH, false, offsetof(pc_gpu, has_fp8_layouts)},
 };
 static const number_rule profile_rules[] = {
     {"profile.tile", TILE, true, offsetof(pc_gpu, tile_m)},
     {"profile.gemm_efficiency", SHARE, true, offsetof(pc_gpu, gemm_efficiency)},
     {"profile.gemm_efficiency_fp8", SHARE, false, offsetof(pc_gpu, gemm_efficiency_fp8)},
+    {"profile.gemm_efficiency_fp4", SHARE, false, offsetof(pc_gpu, gemm_efficiency_fp4)},
+    {"profile.split_accumulator", NUMBER, false, offsetof(pc_gpu, split_accumulator)},
     {"profile.gemm_ramp_k", NUMBER, true, offsetof(pc_gpu, gemm_ramp_k)},
     {"profile.attention_efficiency", SHARE, true, offsetof(pc_gpu, attention_efficiency)},
     {"profile.flash_1", SHARE, false, offsetof(pc_gpu, flash_efficiency[0])},

@@ -50,7 +50,7 @@ static int64_t largest(const pc_choice_list *list) {
 /* GPUs that a node or an NVLink domain joins, the most over machines. */
 static int64_t gpus_together(const pc_plan_scenario *scenario) {
     int64_t most = 1;
-    for (int i = 0; i < scenario->list[PC_CHOICE_MACHINE].count; i++) {
+    for (int i = 0; i < pc_plan_base_count(scenario); i++) {
         const pc_machine *machine = &scenario->runs[i].iteration.machine;
         if (machine->gpus_per_node > most) most = machine->gpus_per_node;
         if (machine->domain_gpus > most) most = machine->domain_gpus;

@@ -56,11 +56,14 @@ static const char *recompute_name(const pc_plan_scenario *scenario, const pc_pla
 
 static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
+    int machine = pc_plan_machine_of(scenario, from->base);
     switch (choice) {
     case PC_CHOICE_MACHINE:
-        return scenario->list[PC_CHOICE_MACHINE].values[from->base];
+        return scenario->list[PC_CHOICE_MACHINE].values[machine];
     case PC_CHOICE_PRICE:
-        return prices->values[prices->count > 1 ? from->base : 0];
+        return prices->values[prices->count > 1 ? machine : 0];
+    case PC_CHOICE_PRECISION:
+        return scenario->list[PC_CHOICE_PRECISION].values[pc_plan_precision_of(scenario, from->base)];
     case PC_CHOICE_SCHEDULE:
         return (pc_value){.generator = from->generator};
     case PC_CHOICE_RECOMPUTE:
@@ -78,7 +81,7 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
  * ranks, and a price somebody who says it. */
 static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     if (choice == PC_CHOICE_OBJECTIVE) return false;
-    if (choice == PC_CHOICE_PRICE) return scenario->list[choice].count > 0;
+    if (choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }
@@ -113,14 +116,15 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
 }
 
 /* A file of the scenario's folder, as it counts from where we are. */
-static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *context, pc_error *error) {
-    if (!pc_library_is_path(machine->text)) {
-        put(context, "machine", machine->text);
+static pc_code put_reference(const pc_reference *named, pc_plan_put *put, void *context, pc_error *error) {
+    const char *key = pc_key_path(named->key);
+    if (!pc_library_is_path(named->text)) {
+        put(context, key, named->text);
         return PC_OK;
     }
-    char *path = pc_place_join(machine->place.folder, machine->text);
+    char *path = pc_place_join(named->place.folder, named->text);
     if (!path) return pc_error_no_memory(error);
-    put(context, "machine", path);
+    put(context, key, path);
     pc_free(path);
     return PC_OK;
 }
@@ -128,7 +132,9 @@ static pc_code put_machine(const pc_reference *machine, pc_plan_put *put, void *
 /* As it was written. */
 static const char *price_text(const pc_plan_scenario *scenario, const pc_plan_choice *from) {
     const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
-    return pc_node_first(pc_choice_node(prices->document, PC_CHOICE_PRICE))[prices->count > 1 ? from->base : 0].text;
+    return pc_node_first(pc_choice_node(
+        prices->document, PC_CHOICE_PRICE))[prices->count > 1 ? pc_plan_machine_of(scenario, from->base) : 0]
+        .text;
 }
 
 static void write_value(pc_choice choice, pc_value value, char text[64]) {
@@ -151,8 +157,8 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
     for (pc_choice c = 0; c < PC_CHOICES && !code; c++) {
         if (goes_without_saying(scenario, from, c)) continue;
         pc_value value = value_of(scenario, from, c);
-        if (c == PC_CHOICE_MACHINE) {
-            code = put_machine(value.reference, put, context, error);
+        if (c == PC_CHOICE_MACHINE || c == PC_CHOICE_PRECISION) {
+            code = put_reference(value.reference, put, context, error);
         } else if (c == PC_CHOICE_PRICE) {
             put(context, "price", price_text(scenario, from));
         } else {

@@ -10,11 +10,32 @@
 
 /* ---- the setting on each of the machines ---- */
 
+static int precisions_of(const pc_plan_scenario *scenario) {
+    int count = scenario->list[PC_CHOICE_PRECISION].count;
+    return count > 0 ? count : 1;
+}
+
+int pc_plan_base_count(const pc_plan_scenario *scenario) {
+    int machines = scenario->list[PC_CHOICE_MACHINE].count;
+    return (machines > 0 ? machines : 1) * precisions_of(scenario);
+}
+
+int pc_plan_machine_of(const pc_plan_scenario *scenario, int base) {
+    return base / precisions_of(scenario);
+}
+
+int pc_plan_precision_of(const pc_plan_scenario *scenario, int base) {
+    return base % precisions_of(scenario);
+}
+
 pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base) {
-    const pc_choice_list *machines = &scenario->list[PC_CHOICE_MACHINE], *prices = &scenario->list[PC_CHOICE_PRICE];
+    const pc_choice_list *machines = &scenario->list[PC_CHOICE_MACHINE], *prices = &scenario->list[PC_CHOICE_PRICE],
+                         *precisions = &scenario->list[PC_CHOICE_PRECISION];
+    int machine = pc_plan_machine_of(scenario, base), precision = pc_plan_precision_of(scenario, base);
     pc_setting setting = scenario->given;
-    if (machines->count > 0) pc_setting_set(&setting, PC_KEY_MACHINE, machines->values[base]);
-    if (prices->count > 0) pc_setting_set(&setting, PC_KEY_PRICE, prices->values[prices->count > 1 ? base : 0]);
+    if (machines->count > 0) pc_setting_set(&setting, PC_KEY_MACHINE, machines->values[machine]);
+    if (prices->count > 0) pc_setting_set(&setting, PC_KEY_PRICE, prices->values[prices->count > 1 ? machine : 0]);
+    if (precisions->count > 0) pc_setting_set(&setting, PC_KEY_PRECISION, precisions->values[precision]);
     pc_setting_complete(&setting);
     return setting;
 }
@@ -59,14 +80,16 @@ static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
-    bool is_of_machine = strcmp(pc_error_part_of(&fault, PC_ERROR_PART_KEY), "machine") == 0;
-    if (scenario->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && is_of_machine)
-        return pc_choice_pass_on(scenario, PC_CHOICE_MACHINE, base, &fault, error);
+    const char *key = pc_error_part_of(&fault, PC_ERROR_PART_KEY);
+    if (scenario->list[PC_CHOICE_MACHINE].origin == PC_CHOICE_LISTED && strcmp(key, "machine") == 0)
+        return pc_choice_pass_on(scenario, PC_CHOICE_MACHINE, pc_plan_machine_of(scenario, base), &fault, error);
+    if (scenario->list[PC_CHOICE_PRECISION].origin == PC_CHOICE_LISTED && strcmp(key, "model.precision") == 0)
+        return pc_choice_pass_on(scenario, PC_CHOICE_PRECISION, pc_plan_precision_of(scenario, base), &fault, error);
     return pc_plan_refuse_setting(scenario, &fault, error);
 }
 
 static pc_code make_runs(pc_plan_scenario *scenario, pc_error *error) {
-    int machines = scenario->list[PC_CHOICE_MACHINE].count, count = machines > 0 ? machines : 1;
+    int count = pc_plan_base_count(scenario);
     scenario->runs = pc_alloc((size_t)count, sizeof *scenario->runs);
     if (!scenario->runs) return pc_error_no_memory(error);
     pc_code code = PC_OK;
@@ -97,7 +120,7 @@ static pc_code copy_others(pc_plan_scenario *scenario, pc_error *error) {
                          *orders = &scenario->list[PC_CHOICE_RANK_ORDER];
     scenario->generators = pc_alloc((size_t)schedules->count, sizeof *scenario->generators);
     scenario->orders = pc_alloc((size_t)orders->count, sizeof *scenario->orders);
-    scenario->bases = pc_alloc((size_t)scenario->list[PC_CHOICE_MACHINE].count, sizeof *scenario->bases);
+    scenario->bases = pc_alloc((size_t)pc_plan_base_count(scenario), sizeof *scenario->bases);
     if (!scenario->generators || !scenario->orders || !scenario->bases) return pc_error_no_memory(error);
     for (int i = 0; i < schedules->count; i++) scenario->generators[i] = schedules->values[i].generator;
     for (int i = 0; i < orders->count; i++) scenario->orders[i] = orders->values[i].order;
@@ -119,7 +142,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
     if (!code) code = name_recomputations(scenario, error);
     if (code) return code;
     scenario->space = (pc_plan_space){.bases = scenario->bases,
-                                      .base_count = scenario->list[PC_CHOICE_MACHINE].count,
+                                      .base_count = pc_plan_base_count(scenario),
                                       .gpus = numbers_of(scenario, PC_CHOICE_GPUS),
                                       .global_batch = numbers_of(scenario, PC_CHOICE_GLOBAL_BATCH),
                                       .tp = numbers_of(scenario, PC_CHOICE_TP),
@@ -175,8 +198,7 @@ pc_code pc_plan_scenario_load_with(const char *path, const pc_scenario_options *
 
 void pc_plan_scenario_free(pc_plan_scenario *scenario) {
     if (!scenario) return;
-    int machines = scenario->list[PC_CHOICE_MACHINE].count;
-    for (int i = 0; scenario->runs && i < (machines > 0 ? machines : 1); i++) pc_run_spec_free(&scenario->runs[i]);
+    for (int i = 0; scenario->runs && i < pc_plan_base_count(scenario); i++) pc_run_spec_free(&scenario->runs[i]);
     for (pc_choice c = 0; c < PC_CHOICES; c++) {
         pc_free(scenario->list[c].values);
         pc_free(scenario->numbers[c]);
@@ -199,7 +221,7 @@ const char *pc_plan_scenario_text(const pc_plan_scenario *scenario, size_t *size
 }
 
 pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count) {
-    *count = scenario->list[PC_CHOICE_MACHINE].count;
+    *count = pc_plan_base_count(scenario);
     return scenario->runs;
 }
 

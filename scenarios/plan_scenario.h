@@ -36,8 +36,8 @@ const char *pc_plan_scenario_name(const pc_plan_scenario *scenario);
 /* The text as pc_scenario_text has it: of the file, and every set in a comment. */
 const char *pc_plan_scenario_text(const pc_plan_scenario *scenario, size_t *size);
 
-/* A run on each of the machines, `*count`, for who opens profiles: `cost`, `profile_hash` and `iteration.machine` may
- * be written to, before pc_plan_scenario_space. Owned by the scenario. */
+/* A run on each of the machines, in each of the precisions, `*count`, for who opens profiles: `cost`, `profile_hash`
+ * and `iteration.machine` may be written to, before pc_plan_scenario_space. Owned by the scenario. */
 pc_run_spec *pc_plan_scenario_bases(pc_plan_scenario *scenario, int *count);
 
 /* What may be chosen; owned by the scenario. */

@@ -174,6 +174,7 @@ static pc_code push_entry(pc_plan_scenario *scenario, pc_choice choice, const pc
 static bool are_same(pc_choice choice, pc_value a, pc_value b) {
     switch (choice) {
     case PC_CHOICE_MACHINE:
+    case PC_CHOICE_PRECISION:
         return a.reference == b.reference;
     case PC_CHOICE_SCHEDULE:
         return a.generator == b.generator;

@@ -32,7 +32,7 @@ struct pc_plan_scenario {
     pc_setting given; /* the file's setting, its case and the sets; stages are the documents' */
     pc_choice_list list[PC_CHOICES];
     pc_plan_request request;
-    pc_run_spec *runs; /* one a machine */
+    pc_run_spec *runs; /* one a base */
     /* The space, and what it borrows. */
     pc_plan_base *bases;
     int64_t *numbers[PC_CHOICES];
@@ -76,7 +76,13 @@ pc_code pc_choice_pass_on(const pc_plan_scenario *x, pc_choice choice, int index
  * which names the key. */
 pc_code pc_plan_refuse_setting(const pc_plan_scenario *scenario, const pc_error *fault, pc_error *error);
 
-/* The setting on machine `base`, with its price; what the model's file says is filled in. */
+/* Bases are machines, each with every precision that is listed; at least one. The place in their list of a base's
+ * machine and of its precision. */
+int pc_plan_base_count(const pc_plan_scenario *scenario);
+int pc_plan_machine_of(const pc_plan_scenario *scenario, int base);
+int pc_plan_precision_of(const pc_plan_scenario *scenario, int base);
+
+/* The setting of a base, with its price; what the model's file says is filled in. */
 pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base);
 
 /* Fills in lists that nobody gave; scenario->runs are there. `dp` stays empty. */

@@ -44,6 +44,8 @@ static void read_reference(pc_reference *reference) {
         find_profile(reference);
     else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, place, &reference->model, &reference->error);
+    else if (reference->key == PC_KEY_PRECISION)
+        pc_precision_file_read(reference->text, place, &reference->recipe, NULL, &reference->error);
     else if (reference->key == PC_KEY_SOFTWARE)
         pc_software_file_read(reference->text, place, &reference->model, &reference->error);
     else if (reference->key == PC_KEY_OTHER_GPU)
@@ -118,7 +120,7 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
     return PC_OK;
 }
 
-static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_MACHINE,   PC_KEY_SOFTWARE,
+static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE, PC_KEY_SOFTWARE,
                                    PC_KEY_PROFILE,    PC_KEY_OTHER_GPU, PC_KEY_SCHEDULE};
 enum { LOOKED_UP = sizeof looked_up / sizeof *looked_up };
 

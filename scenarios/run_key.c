@@ -3,6 +3,7 @@
 #include "engine/field.h"
 #include "engine/hash.h"
 #include "scenarios/library_private.h"
+#include "scenarios/precision_file.h"
 #include "scenarios/run_labels.h"
 #include "scenarios/settings.h"
 
@@ -49,6 +50,7 @@ static const pc_field of_any[] = {AT(gpus),
                                   AT(infeasible)};
 
 static const pc_field of_clusters[] = {
+    AT(iteration.model.precision),
     AT(iteration.cut.tp),
     AT(iteration.cut.pp),
     AT(iteration.cut.dp),
@@ -131,6 +133,7 @@ static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
     ADD_FIELDS(hash, of_clusters, spec);
     add_parts(hash, spec);
     add_generator(hash, iteration->generator);
+    pc_low_precision_hash(&iteration->model.low, hash);
     pc_machine_hash(&iteration->machine, hash);
     if (spec->shipped_profile) add(hash, iteration->machine.gpu.kernels_for);
     pc_gpu_hash(&iteration->bad_days.other_gpu, hash);

@@ -21,8 +21,8 @@ typedef struct pc_run_labels {
     char model[PC_LABEL_SIZE];
     char machine[PC_LABEL_SIZE];
     char software[32]; /* of the library, on clusters; "other": a file of somebody's own; "": none was named */
-    char layout[8];              /* "even" or "ends", by which given times have activations of a model's shape; on
-                                  * clusters the spec says it */
+    char layout[8];    /* "even" or "ends", by which given times have activations of a model's shape; on
+                        * clusters the spec says it */
     char profile[PC_LABEL_SIZE]; /* the path of the profile as it was written; of one that is too long its end */
     /* What others measured or published for this run, to stand beside ours. */
     double published_bubble_rate_span;

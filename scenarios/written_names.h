@@ -38,7 +38,8 @@ extern const int pc_written_name_count;
 
 enum { PC_WRITTEN_SIZE = 128 };
 
-/* Small letters, digits and points between digits of the first `length` bytes of a name; what is beyond the room is left out. */
+/* Small letters, digits and points between digits of the first `length` bytes of a name; what is beyond the room is
+ * left out. */
 void pc_written_squeeze(const char *name, size_t length, char squeezed[PC_WRITTEN_SIZE]);
 
 /* The row of exactly this name, or NULL. */

@@ -18,11 +18,12 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2288, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1696, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 520 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 224 && sizeof(pc_cut) == 112, "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 680 && sizeof(pc_gpu) == 368, "a new field of a machine");
+_Static_assert(sizeof(pc_run_spec) == 2304, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1720, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 480 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 112,
+               "a new field of a model or its cut");
+_Static_assert(sizeof(pc_machine) == 640 && sizeof(pc_gpu) == 328, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
 #endif
@@ -52,15 +53,16 @@ typedef struct field {
 #define GPU(member)                                                                                                    \
     ITERATION_REAL(member.matrix_flops_per_s), ITERATION_REAL(member.vector_flops_per_s),                              \
         ITERATION_REAL(member.matrix_fp8_flops_per_s), ITERATION_REAL(member.matrix_fp4_flops_per_s),                  \
-        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.memory_bytes_per_s),                         \
-        ITERATION(member.memory_bytes), ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes),           \
-        ITERATION(member.processors), ITERATION(member.tile_m), ITERATION(member.tile_n),                              \
-        ITERATION_REAL(member.gemm_efficiency), ITERATION_REAL(member.gemm_ramp_k),                                    \
-        ITERATION_REAL(member.attention_efficiency), ITERATION_REAL(member.flash_efficiency[0]),                       \
-        ITERATION_REAL(member.flash_efficiency[1]), ITERATION_REAL(member.flash_efficiency[2]),                        \
-        ITERATION_REAL(member.unfused), ITERATION_REAL(member.attention_backward),                                     \
-        ITERATION_REAL(member.memory_efficiency), ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s),    \
-        ITERATION_REAL(member.estimated_error)
+        ITERATION_REAL(member.gemm_efficiency_fp8), ITERATION_REAL(member.gemm_efficiency_fp4),                        \
+        ITERATION_REAL(member.split_accumulator), ITERATION(member.has_fp8_layouts),                                   \
+        ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),                                     \
+        ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
+        ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
+        ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \
+        ITERATION_REAL(member.flash_efficiency[0]), ITERATION_REAL(member.flash_efficiency[1]),                        \
+        ITERATION_REAL(member.flash_efficiency[2]), ITERATION_REAL(member.unfused),                                    \
+        ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
+        ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.estimated_error)
 
 /* Of both sorts of runs. */
 static const field common[] = {
@@ -100,6 +102,22 @@ static const field of_cluster[] = {
     ITERATION(model.mlp),
     ITERATION(model.attention),
     ITERATION(model.precision),
+    ITERATION(model.low.product[0]),
+    ITERATION(model.low.product[1]),
+    ITERATION(model.low.product[2]),
+    ITERATION(model.low.scaling),
+    ITERATION(model.low.weights),
+    ITERATION(model.low.bf16_first),
+    ITERATION(model.low.bf16_last),
+    ITERATION(model.low.copies),
+    ITERATION(model.low.gathers_parameters),
+    ITERATION(model.low.gathers_activations),
+    ITERATION(model.low.keeps_inputs),
+    ITERATION(model.low.fuses_norm),
+    ITERATION(model.low.fuses_activation),
+    ITERATION(model.low.splits_accumulator),
+    ITERATION(model.low.rotates),
+    ITERATION(model.low.rounds_stochastically),
     ITERATION(model.is_tied),
     ITERATION(model.has_bias),
     ITERATION(model.has_dropout),
@@ -195,6 +213,7 @@ static const field of_costs[] = {
 /* What cannot be seen in a row. */
 static const field unseen[] = {
     FIELD(pc_run_spec, iteration.model.name, TEXT),
+    FIELD(pc_run_spec, iteration.model.low.name, TEXT),
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
     FIELD(pc_run_spec, iteration.bad_days.other_gpu.name, TEXT),
     ITERATION(threads),

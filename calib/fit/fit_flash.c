@@ -84,7 +84,7 @@ static double seconds_at(const pc_fit *fit, const double *point, double *gradien
 }
 
 static double left_at(const pc_fit *fit, const double *point, double *variance) {
-    *variance = fit->grid.axes > 0 ? fit->grid.deviation * fit->grid.deviation : 0.0;
+    *variance = pc_log_grid_variance(&fit->grid, point);
     return pc_log_grid_at(&fit->grid, point);
 }
 
@@ -156,6 +156,18 @@ static pc_code descend(pc_fit *fit, const work *works, const double *near, doubl
     return PC_OK;
 }
 
+/* Fewer than some hundred shapes say nothing of nodes. What is left then is that of shapes not seen. */
+static pc_code take_grid(pc_fit *fit, double *room, pc_error *error) {
+    enum { FOR_A_GRID = 200 };
+    static const pc_grid_plan plan = {.axes = 2, .axis = {BATCH, QUERIES}, .nodes = {10, 8}};
+    if (fit->count < FOR_A_GRID) return PC_OK;
+    pc_code code = pc_log_grid_fit(&plan, fit->x, DIMENSIONS, fit->residual, fit->count, room, &fit->grid, error);
+    if (code || fit->grid.axes == 0) return code;
+    for (int64_t i = 0; i < fit->count; i++) fit->residual[i] -= pc_log_grid_at(&fit->grid, fit->x + i * DIMENSIONS);
+    fit->residual_deviation = pc_robust_deviation(room, fit->count, room + fit->count);
+    return PC_OK;
+}
+
 static bool leads_nowhere(const pc_fit *fit) {
     for (int i = 0; i < PARAMETERS; i++)
         if (!(isfinite(fit->parameter[i]) && fit->parameter[i] > 0.0)) return true;
@@ -172,7 +184,7 @@ static pc_code fit_works(pc_fit *fit, const double *near, work *works, double *r
                             fit->key.subject);
     for (int64_t i = 0; i < fit->count; i++)
         fit->residual[i] = log(fit->seconds[i] / seconds_of(&works[i], fit->parameter, NULL));
-    return PC_OK;
+    return take_grid(fit, room, error);
 }
 
 static pc_code fit_flash(pc_fit *fit, const double *near, pc_error *error) {
@@ -183,7 +195,7 @@ static pc_code fit_flash(pc_fit *fit, const double *near, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT, "%d processors, heads of %d; expected both above zero",
                             (int)fit->processors, (int)fit->key.head_dim);
     work *works = pc_alloc((size_t)fit->count, sizeof *works);
-    double *room = pc_alloc((size_t)fit->count, sizeof *room);
+    double *room = pc_alloc(2 * (size_t)fit->count, sizeof *room);
     pc_code code = works && room ? PC_OK : pc_error_no_memory(error);
     if (!code) code = fit_works(fit, near, works, room, error);
     pc_free(works);

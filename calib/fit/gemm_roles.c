@@ -1,7 +1,5 @@
 #include "calib/fit/gemm_roles.h"
 
-#include "calib/fit/fit_private.h"
-
 #include <math.h>
 
 static const double input_gradient_error = 0.03;
@@ -20,11 +18,6 @@ pc_estimate pc_gemm_role_estimate(pc_estimate forward, pc_gemm_role role, const 
     if (role == PC_GEMM_INPUT_GRADIENT) return with_doubt(forward.seconds, forward, input_gradient_error);
     double sums = more_output_bytes * shape[0] * shape[1] * shape[2] / memory_bytes_per_s;
     return with_doubt(forward.seconds / weight_gradient_rate + seen_traffic * sums, forward, weight_gradient_error);
-}
-
-pc_estimate pc_fit_predict_product(const pc_fit *forward, pc_gemm_role role, const double shape[4]) {
-    double memory_bytes_per_s = forward->parameter[PC_ROOFLINE_MEMORY];
-    return pc_gemm_role_estimate(pc_fit_predict_sustained(forward, shape), role, shape, memory_bytes_per_s);
 }
 
 pc_estimate pc_fit_any_site(pc_estimate one_site) {

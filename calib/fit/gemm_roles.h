@@ -5,7 +5,6 @@
 #ifndef PC_CALIB_FIT_GEMM_ROLES_H
 #define PC_CALIB_FIT_GEMM_ROLES_H
 
-#include "calib/fit/fit.h"
 #include "models/cost/cost.h"
 #include "models/workload/operation.h"
 
@@ -23,10 +22,6 @@ extern "C" {
  * The error of the ratio, 5% (NT) and 3% (NN), is in the standard error. */
 pc_estimate pc_gemm_role_estimate(pc_estimate forward, pc_gemm_role role, const double shape[4],
                                   double memory_bytes_per_s);
-
-/* The same by a fit of forward products, as training runs them (pc_fit_predict_sustained): `forward` is of form GEMM,
- * its memory's rate stands for the GPU's. */
-pc_estimate pc_fit_predict_product(const pc_fit *forward, pc_gemm_role role, const double shape[4]);
 
 /* Of what one site measured, as another site's chips will run it: the same seconds, and a standard error with what lies
  * between sites in it, 13% of the time. Two B200 at 262 shapes (131 of TN and of NN): root mean square of the logarithm

@@ -1,5 +1,6 @@
 #include "calib/profile/profile_cost.h"
 
+#include "calib/fit/gemm_roles.h"
 #include "calib/profile/profile_index.h"
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
@@ -19,6 +20,7 @@ struct pc_profile_cost {
     pc_notes *notes;
     pc_memo *memo;
     pc_profile_index index;
+    double memory_bytes_per_s; /* that the memory reaches */
     bool has_kernels;
 };
 
@@ -66,24 +68,22 @@ static double roofline_s(const pc_profile_cost *cost, const pc_operation *operat
     return cost->roofline.kernel(cost->roofline.self, &made).seconds;
 }
 
-/* Sums of weights' gradients are read and written in 32 bits, and go at this part of the forward pass's rate
- * (operators/b200_training: 0.95 of it in the median). */
-static pc_estimate weight_gradient(const pc_fit *forward, const double *point) {
-    static const double slower = 1.0 / 0.95;
-    pc_estimate estimate = pc_fit_predict_sustained(forward, point);
-    return (pc_estimate){slower * estimate.seconds, slower * estimate.standard_error};
-}
-
-static pc_estimate predict(const pc_fit *fit, pc_answer_way way, const double *point) {
-    switch (way) {
+/* What others measured is another site's, too. */
+static pc_estimate predict(const pc_profile_cost *cost, const pc_kernel_answer *answer, const double *point) {
+    const pc_fit *fit = &cost->profile->fit[answer->fit];
+    switch (answer->way) {
     case PC_ANSWER_FIT:
         return pc_fit_predict(fit, point);
+    case PC_ANSWER_INPUT_GRADIENT:
     case PC_ANSWER_WEIGHT_GRADIENT:
-        return weight_gradient(fit, point);
+        return pc_fit_any_site(pc_gemm_role_estimate(pc_fit_predict_sustained(fit, point),
+                                                     answer->way == PC_ANSWER_INPUT_GRADIENT ? PC_GEMM_INPUT_GRADIENT
+                                                                                             : PC_GEMM_WEIGHT_GRADIENT,
+                                                     point, cost->memory_bytes_per_s));
     case PC_ANSWER_BACKWARD:
-        return pc_fit_predict_attention_backward(fit, point);
+        return pc_fit_any_site(pc_fit_predict_attention_backward(fit, point));
     default:
-        return pc_fit_predict_sustained(fit, point);
+        return pc_fit_any_site(pc_fit_predict_sustained(fit, point));
     }
 }
 
@@ -94,7 +94,7 @@ static pc_estimate ask_far(const pc_profile_cost *cost, const pc_kernel_answer *
     const pc_fit *fit = &cost->profile->fit[answer->fit];
     double near[PC_FIT_DIMENSIONS] = {0};
     move_in(fit, point, near);
-    pc_estimate estimate = predict(fit, answer->way, near);
+    pc_estimate estimate = predict(cost, answer, near);
     double part = log(distance / far) / log(too_far / far), relative = estimate.standard_error / estimate.seconds;
     double doubt = cost->machine.gpu.estimated_error * (part < 1.0 ? part : 1.0);
     if (distance > too_far)
@@ -108,7 +108,7 @@ static pc_estimate ask(const pc_profile_cost *cost, const pc_kernel_answer *answ
     const pc_fit *fit = &cost->profile->fit[answer->fit];
     int dimension = 0;
     double distance = pc_fit_distance(fit, point, &dimension);
-    if (distance <= far) return predict(fit, answer->way, point);
+    if (distance <= far) return predict(cost, answer, point);
     pc_notes_far(cost->notes, answer->fit, point, distance, dimension);
     return ask_far(cost, answer, operation, point, distance);
 }
@@ -228,6 +228,7 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     pc_tuning_apply(&profile->tuning, &cost->machine);
     cost->has_kernels = pc_profile_has_kernels(profile);
     cost->roofline = pc_roofline(&cost->machine.gpu);
+    cost->memory_bytes_per_s = cost->machine.gpu.memory_bytes_per_s * cost->machine.gpu.memory_efficiency;
     pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
     int32_t answers_for = profile->is_shipped ? machine->gpu.kernels_for : PC_KERNELS_FOR_ALL;
     pc_profile_index_set(&cost->index, profile, answers_for);

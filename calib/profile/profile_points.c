@@ -97,12 +97,17 @@ static void place_point(pc_profile_point *point, const void *measurement,
 
 /* ---- which ---- */
 
+static bool has_source(const pc_kernel_measurement *k) {
+    return k->library[0] != '\0' || k->site[0] != '\0';
+}
+
+/* Others' tables of attention have many shapes of one size of head. */
 static pc_fit_form form_of_kernel(const pc_kernel_measurement *k) {
     if (strcmp(k->kernel, "moe_layer") == 0) return PC_FIT_MOE;
     if (strncmp(k->kernel, "grouped_gemm", strlen("grouped_gemm")) == 0) return PC_FIT_GROUPED_GEMM;
     if (k->kind == PC_OPERATION_GEMM) return PC_FIT_GEMM;
     if (k->kind != PC_OPERATION_ATTENTION) return PC_FIT_MEMORY;
-    return k->site[0] != '\0' ? PC_FIT_FLASH : PC_FIT_ATTENTION; /* others' tables have each size of head at length */
+    return has_source(k) ? PC_FIT_FLASH : PC_FIT_ATTENTION;
 }
 
 /* What a calibration of ours does not say is empty: its fits have the keys that they always had. */

@@ -36,6 +36,20 @@ pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, 
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
 
+/* ---- which rows say what they are ---- */
+
+/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
+pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
+
+/* ---- the file as text (profile_text.h) ---- */
+
+#define PC_TEXT_FORMAT    "pipecast-profile-text"
+#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
+enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
+
+/* Whether a field of a fit follows from the others, so that no line says it. */
+bool pc_profile_text_follows(const char *name);
+
 /* ---- fits: a measurement as a fit sees it (profile_points.c) ---- */
 
 /* All of it is set, also what lies between the members of the key: keys are the same where their bytes are. */
@@ -55,20 +69,6 @@ typedef struct pc_judged {
 } pc_judged;
 
 pc_code pc_profile_judge(const pc_fit *fit, const pc_profile *measured, pc_judged *judged, pc_error *error);
-
-/* ---- which rows say what they are ---- */
-
-/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
-pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
-
-/* ---- the file as text (profile_text.h) ---- */
-
-#define PC_TEXT_FORMAT    "pipecast-profile-text"
-#define PC_TEXT_GRID_UNIT 1e-4 /* of log(seconds) */
-enum { PC_TEXT_VERSION = 1, PC_TEXT_DIGITS = 6 };
-
-/* Whether a field of a fit follows from the others, so that no line says it. */
-bool pc_profile_text_follows(const char *name);
 
 /* ---- text ---- */
 
@@ -97,7 +97,7 @@ typedef struct pc_memo pc_memo;
 
 pc_memo *pc_memo_make(void); /* NULL if memory is short */
 void pc_memo_free(pc_memo *memo);
-bool pc_memo_find(pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
+bool pc_memo_find(const pc_memo *memo, const pc_operation *operation, pc_estimate *estimate);
 void pc_memo_keep(pc_memo *memo, const pc_operation *operation, pc_estimate estimate);
 
 /* ---- the cost model: what it has to say of the answers that it gave ---- */

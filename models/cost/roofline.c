@@ -28,6 +28,7 @@ static double matrix_rate(const pc_gpu *gpu, pc_product_format format) {
 }
 
 static double efficiency_of(const pc_gpu *gpu, pc_product_format format) {
+    if (format == PC_PRODUCT_NVFP4 && gpu->gemm_efficiency_fp4 > 0.0) return gpu->gemm_efficiency_fp4;
     bool is_own = pc_product_format_is_low(format) && gpu->gemm_efficiency_fp8 > 0.0;
     return is_own ? gpu->gemm_efficiency_fp8 : gpu->gemm_efficiency;
 }
@@ -76,7 +77,7 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
         double seconds = best_split_s(gpu, gemm, tiles[i]);
         if (seconds < best) best = seconds;
     }
-    return best;
+    return gemm->splits_accumulator && gpu->split_accumulator > 0.0 ? best * gpu->split_accumulator : best;
 }
 
 /* ---- flash attention ---- */
@@ -108,9 +109,9 @@ static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
 }
 
 /* Norms and what is elementwise: where a program does not fuse them, each step of theirs reads and writes memory. Sums
- * of weights' gradients are one kernel anyway. */
+ * of weights' gradients are one kernel anyway, and so is what a recipe of few bits adds. */
 static double bytes_of(const pc_gpu *gpu, const pc_operation *operation) {
-    bool is_sum = operation->role == PC_GEMM_WEIGHT_GRADIENT;
+    bool is_sum = operation->role == PC_GEMM_WEIGHT_GRADIENT || pc_product_format_is_low(operation->format);
     bool is_between = operation->kind == PC_OPERATION_NORM || (operation->kind == PC_OPERATION_ELEMENTWISE && !is_sum);
     return (double)operation->bytes * (is_between && gpu->unfused > 0.0 ? gpu->unfused : 1.0);
 }

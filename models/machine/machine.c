@@ -70,6 +70,8 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"tile (columns)", x->tile_n, POSITIVE},
         {"gemm_efficiency", x->gemm_efficiency, FRACTION},
         {"gemm_efficiency_fp8", x->gemm_efficiency_fp8, FRACTION_OR_ZERO},
+        {"gemm_efficiency_fp4", x->gemm_efficiency_fp4, FRACTION_OR_ZERO},
+        {"split_accumulator", x->split_accumulator, NOT_NEGATIVE},
         {"gemm_ramp_k", x->gemm_ramp_k, NOT_NEGATIVE},
         {"attention_efficiency", x->attention_efficiency, FRACTION},
         {"flash_1", x->flash_efficiency[0], FRACTION_OR_ZERO},

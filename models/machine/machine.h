@@ -38,11 +38,15 @@ typedef struct pc_gpu {
     int64_t memory_bytes;
     int64_t memory_reserved_bytes; /* driver, context, communicators, fragments: not for tensors */
     int64_t l2_bytes;
-    int32_t processors; /* SMs, CUs */
+    int32_t processors;   /* SMs, CUs */
+    bool has_fp8_layouts; /* matrix units read 8 bits with a scale a tensor in any layout; else rows by rows alone */
     /* The profile. Fractions of the datasheet's rates are those of a large enough kernel alone. */
     int32_t tile_m, tile_n;      /* of GEMM kernels: work is quantised to whole waves of tiles over the processors */
     double gemm_efficiency;      /* of matrix_flops_per_s, full waves, k without end */
-    double gemm_efficiency_fp8;  /* of the rates of 8 and 4 bits; 0: as gemm_efficiency */
+    double gemm_efficiency_fp4;  /* of the rate of 4 bits; 0: as gemm_efficiency_fp8 */
+    double gemm_efficiency_fp8;  /* of the rate of 8 bits; 0: as gemm_efficiency */
+    double split_accumulator;    /* times as long as products of 8 bits whose sums stay in the matrix units take those
+                                  * that leave them for fp32 every so often; 0: the units add in fp32 */
     double gemm_ramp_k;          /* a GEMM of this k reaches half of that: prologue and epilogue of a tile */
     double attention_efficiency; /* flash kernels, forward */
     double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */

@@ -1,18 +1,24 @@
 #include "models/planner/bounder.h"
 
+#include "engine/numbers.h"
+
 /* What F leaves of a part of each sort that the stage has, in each state; its last state is never negative (memory.h).
- */
+ * Of parts of one sort that differ, for a recipe leaves other layers in 16 bits, the least. */
 static void find_bytes(const plan_bounder *bounder, const pc_outline *outline, int device,
                        int64_t bytes[SORTS][HELD_STATES]) {
+    bool has[SORTS] = {false};
     for (int sort = 0; sort < SORTS; sort++)
         for (int state = 0; state < HELD_STATES; state++) bytes[sort][state] = 0;
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_activation *x = &pc_outline_part(outline, device, c)->activation;
         int part = pc_placement_part(outline->placement, outline->devices, device, c);
-        int64_t *of_sort = bytes[plan_sort_of(part, outline->parts)];
-        of_sort[HELD_WHOLE] = x->taken;
-        of_sort[HELD_KEPT] = x->kept;
-        of_sort[HELD_AFTER_B] = x->taken - x->b_frees;
+        plan_part_sort sort = plan_sort_of(part, outline->parts);
+        int64_t *of_sort = bytes[sort];
+        const int64_t states[HELD_STATES] = {
+            [HELD_WHOLE] = x->taken, [HELD_KEPT] = x->kept, [HELD_AFTER_B] = x->taken - x->b_frees};
+        for (int state = 0; state < HELD_STATES; state++)
+            of_sort[state] = has[sort] ? pc_min(of_sort[state], states[state]) : states[state];
+        has[sort] = true;
     }
     (void)bounder;
 }

@@ -32,6 +32,7 @@
 #include "models/training/lower.h"
 #include "models/training/pass_costs.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Less than rounding of a flow's latency, its bytes and its ends can take away. */
@@ -126,14 +127,18 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 
 /* ---- what they take ---- */
 
+/* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
+ * bits, all, or some at the model's beginning or end. */
+enum { TIMED_SORTS = 6 };
+
 /* What an outline's overlaps and network make of its times. */
 typedef struct reading {
     const pc_outline *outline;
     plan_scope scope;
     bool overlaps_gradients, overlaps_parameters, overlaps_p2p; /* the spec's, or all */
     bool is_flows, is_operations; /* over a network of flows; and passes as their operations */
-    pc_time alone[SORTS][PC_PASS_KINDS];
-    pc_time rest[SORTS][PC_PASS_KINDS]; /* of that, what operations over flows may come to less */
+    pc_time alone[TIMED_SORTS][PC_PASS_KINDS];
+    pc_time rest[TIMED_SORTS][PC_PASS_KINDS]; /* of that, what operations over flows may come to less */
 } reading;
 
 /* With all overlaps what meets with some meets, too. */
@@ -149,6 +154,7 @@ static bool runs_flows(const reading *view) {
 static pc_code read_passes(reading *view, pc_error *error) {
     const pc_outline *outline = view->outline;
     pc_code code = PC_OK;
+    assert(outline->sort_count <= TIMED_SORTS);
     view->is_flows = runs_flows(view);
     view->is_operations = view->is_flows && outline->spec->granularity == PC_GRANULARITY_OPERATIONS;
     for (int sort = 0; sort < outline->sort_count; sort++)

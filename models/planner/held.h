@@ -43,7 +43,8 @@ typedef struct plan_held_store {
 } plan_held_store;
 void plan_held_store_free(plan_held_store *store);
 
-/* Of a schedule whose order is its own (pc_generator_has_making) and that pc_generator_check accepts; the store's. `recomputes_in_b`: pc_costs's.
+/* Of a schedule whose order is its own (pc_generator_has_making) and that pc_generator_check accepts; the store's.
+ * `recomputes_in_b`: pc_costs's.
  */
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
                        int chunks, bool recomputes_in_b, const plan_held **held, pc_error *error);

@@ -39,7 +39,8 @@ typedef struct pc_part_cost {
     pc_part part;
     pc_pass_cost pass[PC_PASS_KINDS]; /* of the kinds that the schedule has */
     pc_part_activation activation;
-    int64_t parameters; /* of one TP rank */
+    int64_t parameters;  /* of one TP rank */
+    int64_t low_weights; /* of them, those that a recipe has in few bits (pc_part_low_weights) */
 } pc_part_cost;
 
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */
@@ -53,6 +54,7 @@ typedef struct pc_chunk_outline {
 
 typedef struct pc_device_outline {
     int64_t parameter_count; /* of all its chunks, a shared embedding once */
+    int64_t low_weights;     /* of them, those of few bits */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes; /* in all */
@@ -61,7 +63,7 @@ typedef struct pc_device_outline {
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
     pc_time step_ps;        /* of the optimizer */
     pc_owners owners;       /* of whole tensors; zeroed where none are given to ranks */
-    pc_time slowed_ps;      /* how much later its kernels end for the collectives of ZeRO 0 to 2 beside them (state.c) */
+    pc_time slowed_ps; /* how much later its kernels end for the collectives of ZeRO 0 to 2 beside them (state.c) */
 } pc_device_outline;
 
 typedef struct pc_outline_memo pc_outline_memo;

@@ -100,6 +100,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(outline, memo, &made->part, (pc_pass_kind)kind, &made->pass[kind], error);
     if (!code) code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
+    if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     return code;

@@ -44,6 +44,17 @@ double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk,
     return (double)outline->part_costs[x->sort].parameters * bytes_each / x->buckets;
 }
 
+/* What a gather of parameters carries: few bits for those of the recipe, if it gathers them so. */
+static double gathered_bytes(const pc_outline *outline, int device, int chunk) {
+    const pc_low_precision *low = &outline->spec->model.low;
+    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
+    const pc_part_cost *part = &outline->part_costs[x->sort];
+    if (part->low_weights == 0 || !low->gathers_parameters)
+        return pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
+    double wide = (double)(part->parameters - part->low_weights) * PC_PARAMETER_BYTES;
+    return (wide + (double)pc_product_format_bytes(low->product[0], part->low_weights)) / x->buckets;
+}
+
 pc_collective pc_outline_reduction(const pc_outline *outline) {
     bool is_whole = outline->cut.zero == 0 || pc_cut_gives_tensors(&outline->cut);
     return is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
@@ -62,8 +73,7 @@ pc_collective_course pc_outline_gathering(const pc_outline *outline, int device,
     const pc_device_outline *held = &outline->device[device];
     if (!pc_cut_gives_tensors(&outline->cut))
         return pc_collective_course_of(&outline->spec->machine, &outline->shard, PC_COLLECTIVE_ALL_GATHER,
-                                       PC_ALGORITHM_BEST,
-                                       pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES));
+                                       PC_ALGORITHM_BEST, gathered_bytes(outline, device, chunk));
     double share = (double)outline->part_costs[x->sort].parameters / (double)held->parameter_count / x->buckets;
     return pc_course_share(&held->owners.course, share);
 }
@@ -303,13 +313,21 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
     return has_limit ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
 }
 
+/* What weights of few bits take more than those of 16 that they stand beside or replace. ZeRO 3 gathers them for each
+ * pass, and keeps its share as it is. */
+static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outline *held, int ranks) {
+    const pc_low_precision *low = &outline->spec->model.low;
+    if (held->low_weights == 0 || (outline->cut.zero == 3 && ranks > 1)) return 0;
+    return pc_low_precision_weight_bytes(low, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
+}
+
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
     pc_cut shared = outline->cut;
     shared.dp = outline->shard.ranks;
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
-    x->fixed_parameters = state.parameters;
+    x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
     int64_t working = working_bytes(outline, d),
@@ -343,7 +361,10 @@ static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
 
 static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
-    for (int c = 0; c < outline->chunks; c++) x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+    for (int c = 0; c < outline->chunks; c++) {
+        x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+        x->low_weights += pc_outline_part(outline, d, c)->low_weights;
+    }
     if (!pc_cut_gives_tensors(&outline->cut)) return PC_OK;
     if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
     x->owners = x[-1].owners;

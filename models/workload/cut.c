@@ -172,6 +172,42 @@ static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int
     return is_fine ? PC_OK : refuse_layers(asked, most, error);
 }
 
+/* ---- what a recipe asks of dimensions ---- */
+
+/* Every product's rows and inner dimension, in all three roles: tokens, and both sides of the rank's matrices. */
+static pc_code check_multiples(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    int64_t t = cut->tp, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t, multiple = 1;
+    int64_t columns = (model->heads / t + 2 * kv_heads) * model->head_dim;
+    const struct {
+        const char *what;
+        int64_t size;
+    } sizes[] = {{"seq_len x microbatch_size", cut->seq_len * cut->microbatch_size},
+                 {"hidden", model->hidden},
+                 {"columns of query, key and value", columns},
+                 {"columns of the queries", model->heads / t * model->head_dim},
+                 {"ffn_hidden / tp", model->ffn_hidden / t}};
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++)
+        multiple = pc_max(multiple, pc_product_format_multiple(model->low.product[i]));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].size % multiple != 0)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "precision %s: %" PRId64 " %s; expected a multiple of %" PRId64 ", another tp, or bf16",
+                                model->low.name, sizes[i].size, sizes[i].what, multiple);
+    return PC_OK;
+}
+
+static pc_code check_low_precision(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    const pc_low_precision *low = &model->low;
+    if (!pc_low_precision_is_on(low)) return PC_OK;
+    if (low->bf16_first < 0 || low->bf16_last < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "precision %s: %d layers in 16 bits; expected 0 or more", low->name,
+                            (int)(low->bf16_first < 0 ? low->bf16_first : low->bf16_last));
+    if (low->copies < 1 || low->copies > 2)
+        return pc_error_set(error, PC_ERROR_INPUT, "precision %s: %d copies; expected 1 or 2", low->name,
+                            (int)low->copies);
+    return check_multiples(model, cut, error);
+}
+
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
     pc_code code;
     if ((code = pc_model_check(model, error))) return code;
@@ -180,6 +216,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_sizes(cut, error))) return code;
     if ((code = check_tensor(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
+    if ((code = check_low_precision(model, cut, error))) return code;
     code = check_layout(model, cut, parts, error);
     return code ? code : check_recomputation(model, cut, parts, error);
 }
@@ -188,9 +225,27 @@ pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts,
     return check_layout(model, cut, parts, error);
 }
 
+/* ---- layers that a recipe leaves in 16 bits ---- */
+
+/* Of layers `first` to `first + count - 1` those among the model's first and last. */
+static int64_t count_wide(const pc_model *model, int64_t first, int64_t count) {
+    int64_t begin = pc_min(model->low.bf16_first, model->layers);
+    int64_t end = pc_max(model->layers - model->low.bf16_last, begin);
+    return pc_max(pc_min(begin, first + count) - first, 0) + pc_max(first + count - pc_max(end, first), 0);
+}
+
+static int64_t wide_layers(const pc_model *model, const pc_cut *cut, int parts, int part) {
+    int64_t first = 0;
+    bool has_any = pc_low_precision_is_on(&model->low) && (model->low.bf16_first > 0 || model->low.bf16_last > 0);
+    if (!has_any) return 0;
+    for (int i = 0; i < part; i++) first += layers_of(model, cut, parts, i);
+    return count_wide(model, first, layers_of(model, cut, parts, part));
+}
+
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
     return (pc_part){.layers = layers_of(model, cut, parts, part),
+                     .wide_layers = wide_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
                      .recompute = recomputation.kind,

@@ -120,8 +120,9 @@ static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {
     int64_t layers;
-    bool has_embedding; /* the first */
-    bool has_head;      /* the last */
+    int64_t wide_layers; /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
+    bool has_embedding;  /* the first */
+    bool has_head;       /* the last */
     pc_recompute recompute;
     int32_t recompute_layers; /* 0 of kinds without a number */
 } pc_part;

@@ -21,11 +21,15 @@ static pc_wide score_bytes(const pc_model *model, const pc_slice *slice) {
     return (pc_wide)(model->has_dropout ? 5 : 2) * slice->attention * slice->sequence * slice->sequence;
 }
 
+static pc_wide low_bytes(pc_product_format format, pc_wide elements) {
+    return (elements * pc_product_format_bytes_of_32(format) + 31) / 32;
+}
+
 /* On the tokens whose norms are this rank's: the inputs of two norms and of the matrices behind them, 2 bytes each, and
  * two dropout masks. On columns: queries, keys and values, the output matrix's input, the activation's input and the
  * down matrix's. W needs the inputs of four matrices and, as large as the columns that they write, the gradients of
  * two; those of the output and down matrices are there for all tokens, as B has gathered them. */
-static kept layer_kept(const pc_model *model, const pc_slice *slice) {
+static kept wide_layer_kept(const pc_model *model, const pc_slice *slice) {
     pc_wide whole_rows = (pc_wide)slice->tokens * slice->hidden, rows = (pc_wide)slice->norm_tokens * slice->hidden;
     pc_wide columns = 2 * (pc_wide)slice->tokens * (slice->qkv + slice->query + slice->up + slice->ffn);
     pc_wide scores = score_bytes(model, slice);
@@ -33,6 +37,37 @@ static kept layer_kept(const pc_model *model, const pc_slice *slice) {
                   .whole = (model->has_dropout ? 10 : 8) * rows + columns + scores,
                   .scores = scores,
                   .w_needs = 2 * (2 * rows) + columns + 2 * (2 * whole_rows)};
+}
+
+/* A recipe that keeps inputs in few bits: those of four matrices, beside what attention put out where its backward pass
+ * reads that; and for W their outputs' gradients. Only if the products of weights' gradients are in few bits. */
+static kept low_layer_kept(const pc_model *model, const pc_slice *slice) {
+    kept layer = wide_layer_kept(model, slice);
+    pc_product_format format = model->low.product[2];
+    if (!model->low.keeps_inputs || !pc_product_format_is_low(format)) return layer;
+    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, whole_rows = (pc_wide)slice->tokens * slice->hidden;
+    pc_wide query = (pc_wide)slice->tokens * slice->query, ffn = (pc_wide)slice->tokens * slice->ffn;
+    pc_wide outputs = (pc_wide)slice->tokens * (slice->qkv + slice->up);
+    bool is_read = model->attention == PC_ATTENTION_FLASH;
+    layer.whole += low_bytes(format, 2 * rows + query + ffn) - 2 * (2 * rows + ffn + (is_read ? 0 : query));
+    layer.w_needs = low_bytes(format, 2 * rows + query + ffn + outputs + 2 * whole_rows);
+    return layer;
+}
+
+/* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
+static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
+    pc_wide narrow = part->layers - part->wide_layers;
+    return (low * narrow + wide * part->wide_layers + part->layers - 1) / part->layers;
+}
+
+static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
+    kept wide = wide_layer_kept(model, slice);
+    if (!pc_low_precision_is_on(&model->low)) return wide;
+    kept low = low_layer_kept(model, slice);
+    if (part->layers == 0 || part->wide_layers == 0) return low;
+    low.whole = mean(low.whole, wide.whole, part);
+    low.w_needs = mean(low.w_needs, wide.w_needs, part);
+    return low;
 }
 
 /* The mask of its dropout; the table's gradient is B's work. */
@@ -205,7 +240,7 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of(model, cut);
-    kept layer = layer_kept(model, &x), ends[2] = {{0}};
+    kept layer = layer_kept(model, &x, part), ends[2] = {{0}};
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
@@ -237,6 +272,12 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     if (part->has_head) sum += norm;
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
     return part->has_head && !has_table ? sum + table : sum;
+}
+
+int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
+    pc_slice x = pc_slice_of(model, cut);
+    if (!pc_low_precision_is_on(&model->low)) return 0;
+    return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
 }
 
 static int64_t shard(int64_t bytes, int64_t ranks) {

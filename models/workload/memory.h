@@ -20,7 +20,9 @@ extern "C" {
  * sequence parallelism (Korthikanti et al. 2022, arXiv 2205.05198, table 2). The embedding adds its dropout mask,
  * s*b*h. The head adds the inputs of the final norm and of its matrix, 4*s*b*h, and the softmax in fp32, 4*s*b*V/t, or
  * what another loss leaves of it (pc_cross_entropy). With sequence parallelism s*b*h is over t (section 4.3). Without
- * dropout there are no masks, and of the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. */
+ * dropout there are no masks, and of the 5as^2b 2 are left; SwiGLU keeps gate, up and their product. A recipe that
+ * keeps inputs of matrices in few bits (low_precision.h) makes of each 2 bytes its format's; flash attention's output
+ * stands beside that in 16 bits, for its backward pass reads it. */
 typedef struct pc_part_activation {
     /* What F keeps and R makes again. Without R passes, what F keeps; or, where B makes whole layers again, one at a
      * time, and leaves them to W, what W finds of them then: as much as if nothing were recomputed. */
@@ -52,6 +54,9 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
  * `shares_embedding`, both ends are on one device and it stands once, with the embedding. Keys and values of fewer
  * heads than ranks stand on several. */
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+
+/* Of them, those of matrices whose products a recipe has in few bits; 0 without one. */
+int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);
 
 /* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam. That is 2
  * bytes of weights, pc_cut_gradient_bytes of gradients, and 12 of optimizer state (master weight, two moments). With

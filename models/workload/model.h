@@ -7,6 +7,7 @@
 #define PC_MODELS_WORKLOAD_MODEL_H
 
 #include "engine/error.h"
+#include "models/workload/low_precision.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,10 +43,11 @@ typedef struct pc_model {
     pc_norm norm;
     pc_mlp mlp;
     pc_attention attention;
-    pc_precision precision;
-    bool is_tied;     /* the head is the embedding's matrix: counted once, held on both ends where they differ */
-    bool has_bias;    /* of the matrices and (LAYER) norms */
-    bool has_dropout; /* masks are kept from F to B */
+    pc_precision precision; /* in memory */
+    pc_low_precision low;   /* of products of layers, and what comes with that; all zero: as precision */
+    bool is_tied;           /* the head is the embedding's matrix: counted once, held on both ends where they differ */
+    bool has_bias;          /* of the matrices and (LAYER) norms */
+    bool has_dropout;       /* masks are kept from F to B */
 } pc_model;
 
 /* Numbers of parameters; a layer's are those of one layer, whole (TP 1). */

@@ -41,27 +41,29 @@ typedef struct pc_operation {
     const char *name; /* "qkv", "scores", "mlp_up"; static storage */
     /* NORM, ELEMENTWISE, OPTIMIZER: what it computes, whatever its place is called; static storage. layer_norm,
      * rms_norm, gelu, swiglu, residual, rotary, softmax, cross_entropy, embedding, dropout, add, copy, bias_gradient,
-     * adam. NULL of others. */
+     * adam; of a recipe (low_precision.h) cast, cast_transpose, transpose, amax, hadamard. NULL of others. */
     const char *function;
     pc_precision precision;   /* of activations in memory */
-    pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of others as precision */
+    pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of a recipe's casts of
+                               * what they write; of others as precision */
     int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
     int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
                       * the papers. 0 of what is no matrix work */
-    int64_t model_flops; /* of flops, those that MFU counts: not recomputed ones */
-    int64_t bytes;       /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
-                          * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
-    int64_t size_bytes;  /* of a collective: the whole tensor */
-    int32_t launches;    /* kernels, for launch overhead */
-    bool is_causal;      /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
+    int64_t model_flops;     /* of flops, those that MFU counts: not recomputed ones */
+    int64_t bytes;           /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
+                              * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
+    int64_t size_bytes;      /* of a collective: the whole tensor */
+    int32_t launches;        /* kernels, for launch overhead */
+    bool splits_accumulator; /* GEMM of few bits: its sums leave the matrix units every so often */
+    bool is_causal;          /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
     bool can_overlap; /* a collective behind which independent work of the same pass can run (Megatron: the all-reduce
                        * or all-gather of B beside the GEMM of W) */
     int64_t repeat;   /* times in the pass, mostly its layers */
 } pc_operation;
 
-enum { PC_OPERATIONS_MAX = 96 };
+enum { PC_OPERATIONS_MAX = 256 };
 
 typedef struct pc_operations {
     pc_operation list[PC_OPERATIONS_MAX]; /* in the order in which they run: embedding, then one layer (repeat), head */

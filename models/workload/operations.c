@@ -1,14 +1,49 @@
 #include "models/workload/operations_private.h"
 
+#include "engine/numbers.h"
+
 #include <string.h>
 
 /* ---- passes ---- */
 
+/* Layers of a kind, of few bits or of 16, are one group. Those of `all` that are of 16 bits are as many as their part
+ * of the model's share asks for, rounded up. */
+typedef struct layer_groups {
+    int64_t low, wide;
+} layer_groups;
+
+static layer_groups groups_of(const pc_builder *b, const pc_part *part, int64_t all) {
+    if (!pc_low_precision_is_on(&b->model->low)) return (layer_groups){0, all};
+    if (part->layers == 0 || part->wide_layers == 0) return (layer_groups){all, 0};
+    int64_t wide = pc_divide_up(part->wide_layers * all, part->layers);
+    return (layer_groups){all - wide, wide};
+}
+
+typedef void add_layers(pc_builder *b, const void *how);
+
+static void add_groups(pc_builder *b, layer_groups groups, add_layers *add, const void *how) {
+    b->repeat = groups.low;
+    b->low = &b->model->low;
+    if (groups.low > 0) add(b, how);
+    b->repeat = groups.wide;
+    b->low = NULL;
+    if (groups.wide > 0) add(b, how);
+    b->repeat = 1;
+}
+
+static void add_layer_forward(pc_builder *b, const void *how) {
+    (void)how;
+    pc_add_layer_forward(b);
+}
+
+static void add_layer_backward(pc_builder *b, const void *how) {
+    const pc_backward *passes = how;
+    pc_add_layer_backward(b, *passes);
+}
+
 static void add_forward(pc_builder *b, const pc_part *part) {
     if (part->has_embedding) pc_add_embedding_forward(b);
-    b->repeat = part->layers;
-    if (part->layers > 0) pc_add_layer_forward(b);
-    b->repeat = 1;
+    add_groups(b, groups_of(b, part, part->layers), add_layer_forward, NULL);
     if (part->has_head) pc_add_head_forward(b);
 }
 
@@ -16,7 +51,8 @@ static pc_recomputation recomputation_of(const pc_part *part) {
     return (pc_recomputation){part->recompute, part->recompute_layers};
 }
 
-static void add_layer_again(pc_builder *b, pc_recompute kind) {
+static void add_layer_again(pc_builder *b, const void *how) {
+    pc_recompute kind = *(const pc_recompute *)how;
     if (kind == PC_RECOMPUTE_SELECTIVE) {
         if (b->model->attention == PC_ATTENTION_MATERIALISED) pc_add_attention_again(b);
     } else if (pc_recompute_is_policy(kind)) {
@@ -29,10 +65,10 @@ static void add_layer_again(pc_builder *b, pc_recompute kind) {
 /* What the part's recomputation asks for, of the layers that it asks it for. */
 static void add_recomputation(pc_builder *b, const pc_part *part) {
     bool is_backward = b->is_backward;
-    b->repeat = pc_recomputed_layers(recomputation_of(part), part->layers);
+    int64_t layers = pc_recomputed_layers(recomputation_of(part), part->layers);
     b->is_backward = false;
     b->is_again = true;
-    if (b->repeat > 0) add_layer_again(b, part->recompute);
+    add_groups(b, groups_of(b, part, layers), add_layer_again, &part->recompute);
     b->is_again = false;
     b->is_backward = is_backward;
 }
@@ -41,9 +77,7 @@ static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes,
     b->is_backward = true;
     if (part->has_head) pc_add_head_backward(b, passes);
     if (passes.b && !has_r) add_recomputation(b, part);
-    b->repeat = part->layers;
-    if (part->layers > 0) pc_add_layer_backward(b, passes);
-    b->repeat = 1;
+    add_groups(b, groups_of(b, part, part->layers), add_layer_backward, &passes);
     if (part->has_embedding) pc_add_embedding_backward(b, passes);
 }
 
@@ -101,6 +135,8 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .slice = pc_slice_of(model, cut),
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
+                    .gathers_low_weights = model->low.gathers_parameters && cut->zero == 3,
+                    .microbatches = cut->microbatches,
                     .sums_apart = pc_cut_sums_apart(cut),
                     .is_eager = cut->kernels == PC_KERNELS_EAGER,
                     .operations = &made,

@@ -9,6 +9,10 @@ static int64_t fit(pc_builder *b, pc_wide number) {
     return 0;
 }
 
+static pc_product_format of_memory(const pc_builder *b) {
+    return b->model->precision == PC_PRECISION_FP16 ? PC_PRODUCT_FP16 : PC_PRODUCT_BF16;
+}
+
 static pc_operation *put(pc_builder *b, pc_operation_kind kind, const char *name, int launches) {
     assert(b->operations->count < PC_OPERATIONS_MAX);
     pc_operation *made = &b->operations->list[b->operations->count++];
@@ -16,7 +20,7 @@ static pc_operation *put(pc_builder *b, pc_operation_kind kind, const char *name
                            .role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD,
                            .name = name,
                            .precision = b->model->precision,
-                           .format = b->model->precision == PC_PRECISION_FP16 ? PC_PRODUCT_FP16 : PC_PRODUCT_BF16,
+                           .format = of_memory(b),
                            .batch = 1,
                            .launches = launches,
                            .repeat = b->repeat};
@@ -39,18 +43,23 @@ static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t
 }
 
 static void put_matrix(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
-    pc_wide inputs_and_outputs = (pc_wide)b->slice.tokens * ((pc_wide)matrix->inputs + matrix->outputs);
     bool adds = role == PC_GEMM_WEIGHT_GRADIENT && b->sums_apart == 0;
-    int bytes = adds ? 2 * b->gradient_bytes : 2;
-    put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted,
-             2 * inputs_and_outputs + bytes * (pc_wide)matrix->inputs * matrix->outputs);
+    pc_wide read = pc_low_bytes(b, role, (pc_wide)m * k) + pc_low_bytes(b, role, (pc_wide)k * n);
+    pc_wide written = (adds ? 2 * b->gradient_bytes : 2) * (pc_wide)m * n;
+    put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted, read + written);
+    pc_operation *made = &b->operations->list[b->operations->count - 1];
+    made->format = pc_low_format(b, role);
+    made->splits_accumulator =
+        role != PC_GEMM_FORWARD && pc_product_format_is_low(made->format) && b->low->splits_accumulator;
 }
 
 void pc_add_forward(pc_builder *b, const pc_matrix *matrix) {
+    pc_add_weight_cast(b, matrix, PC_GEMM_FORWARD);
     put_matrix(b, matrix, PC_GEMM_FORWARD, b->slice.tokens, matrix->outputs, matrix->inputs);
 }
 
 void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix) {
+    pc_add_weight_cast(b, matrix, PC_GEMM_INPUT_GRADIENT);
     put_matrix(b, matrix, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, matrix->inputs, matrix->outputs);
 }
 
@@ -65,6 +74,7 @@ static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
 }
 
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
+    pc_add_weight_gradient_casts(b, matrix);
     put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
 }
@@ -141,7 +151,7 @@ void pc_add_reduction(pc_builder *b, const char *name, bool can_overlap) {
 /* The gather runs beside the input's GEMM, the reduction beside the weights' GEMM; where W is a pass of its own, the
  * gather runs beside another matrix, and nothing hides the reduction. */
 void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
-    if (passes.w) pc_add_gather(b, matrix->name, true);
+    if (passes.w) pc_add_low_gather(b, matrix->name, PC_GEMM_WEIGHT_GRADIENT, true);
     if (passes.b) pc_add_input_gradient(b, matrix);
     if (passes.b) pc_add_reduction(b, matrix->name, passes.w);
     if (passes.w) pc_add_weight_gradient(b, matrix);

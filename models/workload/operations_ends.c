@@ -35,7 +35,7 @@ void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
 /* ---- the head and the loss ---- */
 
 static pc_matrix make_head(const pc_slice *slice) {
-    return (pc_matrix){"head", slice->hidden, slice->vocab, (pc_wide)slice->hidden * slice->vocab};
+    return (pc_matrix){"head", slice->hidden, slice->vocab, (pc_wide)slice->hidden * slice->vocab, true};
 }
 
 /* Over the logits: to fp32; the largest; less that; exponentials; their sum; over that. Between, each rank's largest,

@@ -4,19 +4,19 @@
 #include "models/workload/operations_private.h"
 
 static pc_matrix make_qkv(const pc_slice *slice) {
-    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv};
+    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv, true};
 }
 
 static pc_matrix make_output(const pc_slice *slice) {
-    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden};
+    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden, false};
 }
 
 static pc_matrix make_up(const pc_slice *slice) {
-    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up};
+    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up, true};
 }
 
 static pc_matrix make_down(const pc_slice *slice) {
-    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden};
+    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden, false};
 }
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
@@ -133,11 +133,13 @@ static void add_attention_half(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_matrix qkv = make_qkv(x), output = make_output(x);
     pc_add_norm(b, "norm");
-    pc_add_gather(b, "qkv", false);
+    pc_add_input_cast(b, &qkv, PC_MAKER_NORM);
+    pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &qkv);
     add_qkv_bias(b, x->qkv);
     add_rotary(b);
     add_attention_forward(b);
+    pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     pc_add_reduction(b, "attention_output", false);
     add_residual(b);
@@ -146,9 +148,11 @@ static void add_attention_half(pc_builder *b) {
 static void add_mlp_half(pc_builder *b) {
     pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
     pc_add_norm(b, "norm");
-    pc_add_gather(b, "mlp_up", false);
+    pc_add_input_cast(b, &up, PC_MAKER_NORM);
+    pc_add_low_gather(b, "mlp_up", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &up);
     add_activation(b);
+    pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
     pc_add_reduction(b, "mlp_down", false);
     add_residual(b);
@@ -157,7 +161,8 @@ static void add_mlp_half(pc_builder *b) {
 /* The matrix that ends a half; the gradient is gathered in B and stays for W. */
 static void add_row_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
     if (passes.b) add_residual_backward(b);
-    if (passes.b) pc_add_gather(b, matrix->name, false);
+    if (passes.b) pc_add_gradient_cast(b, matrix, PC_MAKER_OTHER);
+    if (passes.b) pc_add_low_gather(b, matrix->name, PC_GEMM_INPUT_GRADIENT, false);
     if (passes.b) pc_add_input_gradient(b, matrix);
     if (passes.w) pc_add_weight_gradient(b, matrix);
 }
@@ -166,6 +171,7 @@ static void add_mlp_backward(pc_builder *b, pc_backward passes) {
     pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
     add_row_backward(b, &down, passes);
     if (passes.b) add_activation_backward(b);
+    if (passes.b) pc_add_gradient_cast(b, &up, PC_MAKER_ACTIVATION);
     pc_add_column_backward(b, &up, passes);
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "mlp_up", b->model->mlp == PC_MLP_SWIGLU ? 1 : 0);
     if (passes.b) add_norm_and_sum_backward(b);
@@ -180,6 +186,7 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
         add_rotary(b);
         if (!b->is_eager) add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three become one */
     }
+    if (passes.b) pc_add_gradient_cast(b, &qkv, PC_MAKER_OTHER);
     pc_add_column_backward(b, &qkv, passes);
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
     if (passes.w && b->model->has_bias) add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
@@ -200,7 +207,7 @@ void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
 
 /* `columns` of a matrix that is not kept. */
 static void add_columns_again(pc_builder *b, const char *name, int64_t columns) {
-    pc_matrix matrix = {name, b->slice.hidden, columns, 0};
+    pc_matrix matrix = {name, b->slice.hidden, columns, 0, true};
     if (columns > 0) pc_add_forward(b, &matrix);
 }
 
@@ -211,7 +218,7 @@ static void add_qkv_again(pc_builder *b, int kept) {
             value = kept & PC_KEEPS_VALUE ? 0 : x->key;
     bool is_whole = query && key && value;
     if (!query && !key && !value) return;
-    pc_add_gather(b, "qkv", false);
+    pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     add_columns_again(b, "qkv", is_whole ? x->qkv : query);
     add_columns_again(b, "key", is_whole ? 0 : key);
     add_columns_again(b, "value", is_whole ? 0 : value);
@@ -223,6 +230,7 @@ static void add_output_again(pc_builder *b, int kept) {
     pc_matrix output = make_output(&b->slice);
     bool is_reduced = kept & PC_KEEPS_REDUCED && b->slice.is_sequence_cut;
     if (kept & PC_KEEPS_OUTPUT || (is_reduced && !b->is_eager)) return;
+    pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     if (!is_reduced) pc_add_reduction(b, "attention_output", false);
 }
@@ -232,14 +240,16 @@ static void add_up_again(pc_builder *b, int kept) {
     int64_t gate = kept & PC_KEEPS_GATE ? 0 : x->ffn, up = x->up - x->ffn;
     if (kept & PC_KEEPS_UP) up = 0;
     if (!gate && !up) return;
-    pc_add_gather(b, "mlp_up", false);
+    pc_add_low_gather(b, "mlp_up", PC_GEMM_FORWARD, false);
     add_columns_again(b, gate ? "mlp_up" : "up", gate + up);
 }
 
 /* Norms, residuals, rotation and activation are made again: W needs them, or the next product does. Nobody reads the
  * last product and the residual behind it, and no program makes them (torch stops before, XLA drops them). */
 void pc_add_policy_again(pc_builder *b, int kept) {
+    pc_matrix qkv = make_qkv(&b->slice), up = make_up(&b->slice), down = make_down(&b->slice);
     pc_add_norm(b, "norm");
+    pc_add_input_cast(b, &qkv, PC_MAKER_NORM);
     add_qkv_again(b, kept);
     if (kept & PC_KEEPS_ROTATED) {
         if (b->is_eager) pc_add_eager_heads(b);
@@ -250,6 +260,8 @@ void pc_add_policy_again(pc_builder *b, int kept) {
     add_output_again(b, kept);
     add_residual(b);
     pc_add_norm(b, "norm");
+    pc_add_input_cast(b, &up, PC_MAKER_NORM);
     add_up_again(b, kept);
     add_activation(b);
+    pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
 }

@@ -9,9 +9,12 @@ typedef struct pc_builder {
     const pc_model *model;
     pc_slice slice;
     pc_cross_entropy cross_entropy;
-    int gradient_bytes; /* of a weight's gradient in memory, to which backward passes add */
-    int64_t sums_apart; /* microbatches, where another kernel than the product adds their gradients; else 0 */
-    bool is_eager;      /* pc_kernels */
+    int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
+    const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
+    bool gathers_low_weights;    /* they come to every pass in few bits */
+    int64_t microbatches;        /* of an iteration */
+    int64_t sums_apart;          /* microbatches, where another kernel than the product adds their gradients; else 0 */
+    bool is_eager;               /* pc_kernels */
     pc_operations *operations;
     int64_t repeat;    /* of what is added */
     bool is_again;     /* recomputation: model FLOPs do not count it */
@@ -29,6 +32,7 @@ typedef struct pc_matrix {
     const char *name;
     int64_t inputs, outputs;
     pc_wide counted; /* its elements as model FLOPs count them */
+    bool is_column;  /* its columns are cut: the input is all ranks' alike, the output's gradient this one's */
 } pc_matrix;
 
 /* ---- operations_add.c: one operation ---- */
@@ -62,6 +66,25 @@ void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward 
 
 void pc_add_norm(pc_builder *b, const char *name);
 void pc_add_norm_backward(pc_builder *b, const char *name);
+
+/* ---- operations_low.c: what a recipe adds; nothing where b->low is NULL ---- */
+
+/* What makes the tensor that is cast: the operation that stands last in the list. */
+typedef enum pc_maker { PC_MAKER_OTHER, PC_MAKER_NORM, PC_MAKER_ACTIVATION } pc_maker;
+
+/* The format that the matrix's product of this role reads; and bytes of so many of its numbers. */
+pc_product_format pc_low_format(const pc_builder *b, pc_gemm_role role);
+pc_wide pc_low_bytes(const pc_builder *b, pc_gemm_role role, pc_wide elements);
+
+/* In front of F's product, and its gather: the input. In front of B's: the output's gradient; both with W's copy if the
+ * recipe keeps it. In front of W's: what is missing yet. In front of F's or B's: the weights. */
+void pc_add_input_cast(pc_builder *b, const pc_matrix *matrix, pc_maker maker);
+void pc_add_gradient_cast(pc_builder *b, const pc_matrix *matrix, pc_maker maker);
+void pc_add_weight_gradient_casts(pc_builder *b, const pc_matrix *matrix);
+void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role);
+
+/* As pc_add_gather, of what the matrix's product of this role reads. */
+void pc_add_low_gather(pc_builder *b, const char *name, pc_gemm_role role, bool can_overlap);
 
 /* ---- operations_layer.c: b->repeat layers ---- */
 
