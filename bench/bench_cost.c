@@ -10,7 +10,7 @@
 
 enum { NEW_SHAPES = 200000, MODEL_SHAPES = 40, ROUNDS = 20000, REPEATS = 9, THREADS = 4 };
 
-/* ---- a profile by hand: rooflines, straight lines, and attention by size of head ---- */
+/* ---- a profile by hand, as those of the library are: rooflines, straight lines, and attention by size of head ---- */
 
 static void add(pc_profile *profile, pc_fit *fit) {
     fit->x = pc_alloc(1, sizeof *fit->x);
@@ -64,7 +64,7 @@ static pc_profile example_profile(void) {
     static const char *const products[] = {"gemm_forward", "gemm_input_gradient", "gemm_weight_gradient"};
     static const char *const rows[] = {"layer_norm_forward", "layer_norm_backward", "gelu_forward", "gelu_backward",
                                        "residual_forward",   "residual_backward",   "add",          "adam"};
-    pc_profile profile = {.device = {.gpu = "example"}};
+    pc_profile profile = {.device = {.gpu = "example"}, .is_shipped = true};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) add_memory(&profile, rows[i]);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++) add_product(&profile, products[i]);
     add_attention(&profile);
@@ -87,7 +87,8 @@ static pc_machine example_machine(void) {
                                   .memory_efficiency = 0.9,
                                   .kernel_s = 3e-6,
                                   .launch_s = 4e-6,
-                                  .estimated_error = 0.1}};
+                                  .estimated_error = 0.1,
+                                  .kernels_for = PC_KERNELS_FOR_ALL}};
     return machine;
 }
 

@@ -146,10 +146,12 @@ typedef struct prediction {
     double known, scatter; /* variances of log(seconds): of what the fit says, of one measurement */
 } prediction;
 
-static prediction predict(const pc_fit *fit, const double *point) {
-    const pc_form *form = pc_form_of(fit->key.form);
-    double gradient[PC_FIT_PARAMETERS] = {0}, left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
-    double base = form->seconds(fit, point, gradient, &scatter);
+typedef double seconds_function(const pc_fit *fit, const double *point, double *gradient, double *scatter);
+
+static prediction predict_by(const pc_fit *fit, const pc_form *form, seconds_function *seconds, const double *point) {
+    double gradient[PC_FIT_PARAMETERS], left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    memset(gradient, 0, (size_t)fit->parameter_count * sizeof *gradient);
+    double base = seconds(fit, point, gradient, &scatter);
     double surface = form->left ? form->left(fit, point, &left) : 0.0;
     int n = fit->parameter_count;
     for (int a = 0; a < n; a++) {
@@ -158,6 +160,11 @@ static prediction predict(const pc_fit *fit, const double *point) {
     }
     variance = variance > 0.0 ? variance / (base * base) : 0.0;
     return (prediction){base * exp(surface), variance + left, scatter * scatter};
+}
+
+static prediction predict(const pc_fit *fit, const double *point) {
+    const pc_form *form = pc_form_of(fit->key.form);
+    return predict_by(fit, form, form->seconds, point);
 }
 
 /* Of Student's distribution, for the scatter is itself estimated. */
@@ -181,9 +188,9 @@ double pc_fit_seconds(const pc_fit *fit, const double *point) {
 
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point) {
     const pc_form *form = pc_form_of(fit->key.form);
-    pc_estimate burst = pc_fit_predict(fit, point);
-    double factor = form->sustained ? form->sustained(fit, point) : 1.0;
-    return (pc_estimate){factor * burst.seconds, factor * burst.standard_error};
+    prediction p = predict_by(fit, form, form->sustained_seconds ? form->sustained_seconds : form->seconds, point);
+    if (!form->sustained_seconds && form->sustained) p.seconds *= form->sustained(fit, point);
+    return (pc_estimate){p.seconds, p.seconds * sqrt(p.known + p.scatter)};
 }
 
 void pc_fit_interval(const pc_fit *fit, const double *point, double probability, double *low_s, double *high_s) {
@@ -366,7 +373,7 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
     pthread_mutex_lock(&handler_lock);
     gsl_error_handler_t *before = gsl_set_error_handler_off();
     code = fit_points(key, processors, points, seconds, count, NULL, &made, error);
-    if (!code) {
+    if (!code && isnan(made.cv_median)) { /* a form may have done it itself */
         code = cross_validate(&made, error);
         if (code) pc_fit_free(&made);
     }
@@ -374,55 +381,4 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
     pthread_mutex_unlock(&handler_lock);
     if (!code) *fit = made;
     return code;
-}
-
-/* ---- its name ---- */
-
-bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other) {
-    return key->form == other->form && strcmp(key->subject, other->subject) == 0 &&
-           strcmp(key->dtype, other->dtype) == 0 && strcmp(key->link, other->link) == 0 && key->cache == other->cache &&
-           key->ranks == other->ranks && key->nodes == other->nodes && key->is_causal == other->is_causal &&
-           strcmp(key->library, other->library) == 0 && strcmp(key->site, other->site) == 0 &&
-           strcmp(key->out_dtype, other->out_dtype) == 0 && strcmp(key->variant, other->variant) == 0 &&
-           key->head_dim == other->head_dim && key->window == other->window;
-}
-
-static void add_text(char *name, size_t size, const char *between, const char *text) {
-    size_t used = strlen(name);
-    if (text[0] != '\0' && used < size) snprintf(name + used, size - used, "%s%s", used > 0 ? between : "", text);
-}
-
-static void add_count(char *name, size_t size, int32_t count, const char *what) {
-    char text[48];
-    snprintf(text, sizeof text, "%d %s", (int)count, what);
-    add_text(name, size, ", ", text);
-}
-
-static void add_origin(char *name, size_t size, const pc_fit_key *key) {
-    add_text(name, size, ", ", key->library);
-    add_text(name, size, " of ", key->site);
-}
-
-void pc_fit_name(const pc_fit_key *key, char *name, size_t size) {
-    if (size == 0) return;
-    name[0] = '\0';
-    add_text(name, size, "", key->subject);
-    if (pc_fit_form_is_transfer(key->form)) {
-        add_text(name, size, " ", key->dtype);
-        if (key->ranks > 0) add_count(name, size, key->ranks, "ranks");
-        if (key->nodes > 1) add_count(name, size, key->nodes, "nodes");
-        add_text(name, size, ", ", key->link);
-        add_text(name, size, ", ", key->library);
-        add_text(name, size, " ", key->variant);
-        add_text(name, size, " of ", key->site);
-        return;
-    }
-    add_text(name, size, " ", key->dtype);
-    add_text(name, size, " to ", key->out_dtype);
-    if (key->head_dim > 0) add_count(name, size, key->head_dim, "a head");
-    if (key->window > 0) add_count(name, size, (int32_t)key->window, "keys seen");
-    add_text(name, size, ", ", key->variant);
-    add_text(name, size, " ", key->is_causal ? "causal" : "");
-    add_text(name, size, " ", key->cache == PC_CACHE_HOT ? "hot" : "cold");
-    add_origin(name, size, key);
 }

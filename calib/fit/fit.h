@@ -126,7 +126,7 @@ pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
  * that many times. They are 2.5 times as many FLOPs, each 1.2 times as long: 13 shapes of heads of 128 on a B200
  * (operators/b200_training, SimuMax's) have 1.17 in the median, and their spread is the error. The A100s of the library
  * have 1.3, fitted to whole runs. */
-#define PC_ATTENTION_BACKWARD 3.0
+#define PC_ATTENTION_BACKWARD       3.0
 #define PC_ATTENTION_BACKWARD_ERROR 0.09
 pc_estimate pc_fit_predict_attention_backward(const pc_fit *forward, const double *point);
 

@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Tiles of the output that libraries have kernels for; the best one is taken. */
-static const double tile_forms[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
+/* Tiles of the output that libraries have kernels for, and 1 over their sides; the best one is taken. */
+static const double tile_forms[][4] = {{256, 128, 1.0 / 256, 1.0 / 128}, {128, 256, 1.0 / 128, 1.0 / 256},
+                                       {128, 128, 1.0 / 128, 1.0 / 128}, {128, 64, 1.0 / 128, 1.0 / 64},
+                                       {64, 128, 1.0 / 64, 1.0 / 128},   {64, 64, 1.0 / 64, 1.0 / 64}};
 
 enum { SPLIT_MAX = 16 };
 
@@ -17,32 +19,50 @@ typedef struct tiling {
     double seconds;
 } tiling;
 
-static double tiling_seconds(const tiling *t, const double *parameter, double processors) {
-    double rate = parameter[PC_ROOFLINE_FLOPS] / processors;
-    return (t->products + t->ramp * parameter[PC_ROOFLINE_RAMP]) / rate +
-           t->parts_bytes / parameter[PC_ROOFLINE_MEMORY];
+/* ceil() of what is not below zero, as instructions of any processor. */
+static inline double up(double x) {
+    if (!(x < 0x1p52)) return x;
+    double whole = (double)(int64_t)x;
+    return whole < x ? whole + 1.0 : whole;
 }
 
-static tiling tiling_of(const double *point, const double *tile, double tiles, double split, double processors) {
-    double waves = ceil(tiles * split / processors), area = 2.0 * tile[0] * tile[1];
+/* `rate` is of a processor. */
+static inline double tiling_seconds(const tiling *t, const double *parameter, double rate) {
+    double seconds = (t->products + t->ramp * parameter[PC_ROOFLINE_RAMP]) / rate;
+    return t->parts_bytes > 0.0 ? seconds + t->parts_bytes / parameter[PC_ROOFLINE_MEMORY] : seconds;
+}
+
+static inline tiling tiling_of(const double *point, const double *tile, double tiles, double split, double processors) {
+    double waves = up(tiles * split / processors), area = 2.0 * tile[0] * tile[1];
     double parts = split > 1.0 ? 2.0 * 4.0 * split * point[0] * point[1] * point[2] : 0.0;
     return (tiling){waves * area * point[3] / split, waves * area, parts, 0.0};
 }
 
-/* Over all tiles, and parts of k where they fill processors that would stand idle. */
+/* Parts of k, where they fill processors that would stand idle. */
+static void try_splits(const pc_roofline_shape *shape, const double *parameter, const double *point, const double *tile,
+                       double tiles, double rate, tiling *best) {
+    for (double split = 2.0; split <= SPLIT_MAX && tiles * split <= shape->processors; split += 1.0) {
+        tiling t = tiling_of(point, tile, tiles, split, shape->processors);
+        t.seconds = tiling_seconds(&t, parameter, rate);
+        if (t.seconds < best->seconds) *best = t;
+    }
+}
+
+/* Over all tiles. Of those that do not split k the one with the least work takes the least time: no rates are asked,
+ * for divisions are what a prediction takes longest for. */
 static tiling best_tiling(const pc_roofline_shape *shape, const double *parameter, const double *point) {
-    tiling best = {.seconds = HUGE_VAL};
+    tiling whole = {.seconds = HUGE_VAL}, best = {.seconds = HUGE_VAL};
+    double least = HUGE_VAL, rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
     for (size_t i = 0; i < sizeof tile_forms / sizeof *tile_forms; i++) {
         const double *tile = tile_forms[i];
-        double tiles = point[0] * ceil(point[1] / tile[0]) * ceil(point[2] / tile[1]);
-        for (double split = 1.0; split <= SPLIT_MAX; split += 1.0) {
-            if (split > 1.0 && tiles * split > shape->processors) break;
-            tiling t = tiling_of(point, tile, tiles, split, shape->processors);
-            t.seconds = tiling_seconds(&t, parameter, shape->processors);
-            if (t.seconds < best.seconds) best = t;
-        }
+        double tiles = point[0] * up(point[1] * tile[2]) * up(point[2] * tile[3]);
+        double ramp = up(tiles / shape->processors) * (2.0 * tile[0] * tile[1]), products = ramp * point[3];
+        double work = products + ramp * parameter[PC_ROOFLINE_RAMP];
+        if (work < least) least = work, whole = (tiling){products, ramp, 0.0, 0.0};
+        if (tiles * 2.0 <= shape->processors) try_splits(shape, parameter, point, tile, tiles, rate, &best);
     }
-    return best;
+    whole.seconds = tiling_seconds(&whole, parameter, rate);
+    return whole.seconds <= best.seconds ? whole : best;
 }
 
 void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes) {
@@ -100,24 +120,25 @@ static pc_code fit_gemm(pc_fit *fit, const double *near, pc_error *error) {
     return pc_gemm_is_table(fit) ? pc_gemm_table_fit(fit, near, error) : pc_roofline_fit(fit, near, error);
 }
 
+/* Of a table the scatter is that of points left out, the parameters' errors among it. */
 static double seconds_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
     (void)scatter; /* the same everywhere */
     pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
-    return (has_table(fit) ? pc_gemm_table_seconds : pc_gemm_seconds)(&shape, fit->parameter, point, gradient);
+    if (!has_table(fit)) return pc_gemm_seconds(&shape, fit->parameter, point, gradient);
+    return pc_gemm_table_seconds(&shape, fit->parameter, point, NULL);
 }
 
 static double left_at(const pc_fit *fit, const double *point, double *variance) {
     if (!has_table(fit)) return pc_surface_at(fit, point, variance);
-    *variance = pc_log_grid_variance(&fit->grid, point);
-    return pc_log_grid_at(&fit->grid, point);
+    return pc_log_grid_ask(&fit->grid, point, variance);
 }
 
 static bool has_parameters(const pc_fit *fit) {
     return has_table(fit) || pc_roofline_has_parameters(fit);
 }
 
-static double sustained_at(const pc_fit *fit, const double *point) {
-    return has_table(fit) ? pc_gemm_table_sustained(fit, point) : 1.0;
+static double sustained_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
+    return has_table(fit) ? pc_gemm_table_sustained(fit, point) : seconds_at(fit, point, gradient, scatter);
 }
 
 const pc_form pc_form_gemm = {.dimensions = 4,
@@ -130,4 +151,4 @@ const pc_form pc_form_gemm = {.dimensions = 4,
                               .left = left_at,
                               .has_parameters = has_parameters,
                               .has_rates = pc_roofline_has_rates,
-                              .sustained = sustained_at};
+                              .sustained_seconds = sustained_at};

@@ -41,13 +41,19 @@ static double in_burst(const double *parameter, double c, double by[3]) {
     return c * (1.0 - part);
 }
 
+/* The same alone. */
+static double in_burst_s(const double *parameter, double c) {
+    double burst = burst_of(parameter), settle = parameter[PC_TABLE_SETTLE];
+    return c * (1.0 - burst * settle / ((1.0 + burst) * (settle + c)));
+}
+
 /* Of products and memory, whichever is longer; products as they are in a burst, or sustained. */
 static double seconds_of(const pc_roofline_shape *shape, const double *parameter, const double *point, bool is_burst) {
-    double flops, bytes, by[3];
-    double c = pc_gemm_compute_seconds(shape, parameter, point, NULL);
+    double flops, bytes, a_byte = 1.0 / parameter[PC_ROOFLINE_MEMORY];
+    double c = pc_gemm_compute_seconds(shape, parameter, point, NULL),
+           compute = is_burst ? in_burst_s(parameter, c) : c;
     pc_gemm_work(shape, point, &flops, &bytes);
-    double compute = is_burst ? in_burst(parameter, c, by) : c, memory = bytes / parameter[PC_ROOFLINE_MEMORY];
-    double casts = point[0] * point[1] * point[3] * parameter[PC_TABLE_CASTS] / parameter[PC_ROOFLINE_MEMORY];
+    double casts = point[0] * point[1] * point[3] * parameter[PC_TABLE_CASTS] * a_byte, memory = bytes * a_byte;
     return parameter[PC_ROOFLINE_LAUNCH] + casts + (compute > memory ? compute : memory);
 }
 
@@ -75,8 +81,8 @@ double pc_gemm_table_seconds(const void *shape, const double *parameter, const d
 /* A site that measured as training runs kernels says so in its name, and what it measured is sustained. */
 double pc_gemm_table_sustained(const pc_fit *fit, const double *point) {
     pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
-    if (strstr(fit->key.site, "training")) return 1.0;
-    return seconds_of(&shape, fit->parameter, point, false) / seconds_of(&shape, fit->parameter, point, true);
+    bool is_sustained = strstr(fit->key.site, "training") != NULL;
+    return seconds_of(&shape, fit->parameter, point, is_sustained);
 }
 
 /* ---- the fit ---- */
@@ -128,10 +134,10 @@ pc_code pc_gemm_table_fit(pc_fit *fit, const double *near, pc_error *error) {
                                  .x = fit->x,
                                  .seconds = fit->seconds,
                                  .count = fit->count,
+                                 .prior = start,
                                  .prior_deviation = deviation};
     pc_robust_solution solution = {.residual = fit->residual};
-    (void)near; /* what is known beforehand stands around the start */
-    memcpy(solution.parameter, start, sizeof start);
+    memcpy(solution.parameter, near ? near : start, sizeof start);
     pc_code code = pc_robust_fit(&problem, &solution, error);
     if (code) return code;
     pc_roofline_keep(&solution, PC_TABLE_PARAMETERS, pc_gemm_table_seconds, fit);

@@ -28,6 +28,8 @@ typedef struct pc_form {
     void (*widen)(pc_fit *fit, double factor);
     /* Seconds in training over seconds in a burst; NULL: 1. */
     double (*sustained)(const pc_fit *fit, const double *point);
+    /* As `seconds`, in training: where that costs less than a factor beside it. NULL: the factor. */
+    double (*sustained_seconds)(const pc_fit *fit, const double *point, double *gradient, double *scatter);
 } pc_form;
 
 const pc_form *pc_form_of(pc_fit_form form);
@@ -53,7 +55,8 @@ typedef struct pc_robust_problem {
     int parameters, dimensions;
     const double *x, *seconds; /* rows of `dimensions`; all above zero */
     int64_t count;
-    const double *prior_deviation; /* of each parameter's logarithm around its start; NULL: 3 of each */
+    const double *prior;           /* of each parameter, what is known beforehand; NULL: where it starts */
+    const double *prior_deviation; /* of each one's logarithm around that; NULL: 3 of each */
     double usual_deviation; /* of log residuals, what is known beforehand: counts as much as 5 points. 0: nothing */
 } pc_robust_problem;
 
@@ -143,7 +146,7 @@ enum { PC_TABLE_CASTS = PC_ROOFLINE_PARAMETERS, PC_TABLE_BURST, PC_TABLE_SETTLE,
 bool pc_gemm_is_table(const pc_fit *fit); /* by its points, before it has parameters */
 pc_code pc_gemm_table_fit(pc_fit *fit, const double *near, pc_error *error);
 double pc_gemm_table_seconds(const void *shape, const double *parameter, const double *point, double *gradient);
-/* The time at the sustained clock over that of a burst. */
+/* At the sustained clock. */
 double pc_gemm_table_sustained(const pc_fit *fit, const double *point);
 
 /* Parameters of a robust fit, and residuals, taken over. */

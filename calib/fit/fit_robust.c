@@ -73,7 +73,7 @@ static double bisquare_loss(double u) {
 
 typedef struct descent {
     const pc_robust_problem *problem;
-    double start[PC_FIT_PARAMETERS]; /* logarithms */
+    double start[PC_FIT_PARAMETERS]; /* logarithms, of what is known beforehand */
     double deviation;                /* of this round: what a prior counts in */
     double *residual, *work;
     gsl_vector *weight;
@@ -253,7 +253,8 @@ pc_code pc_robust_fit(const pc_robust_problem *problem, pc_robust_solution *solu
     gsl_multifit_nlinear_parameters settings = gsl_multifit_nlinear_default_parameters();
     settings.solver = gsl_multifit_nlinear_solver_cholesky; /* held by the priors, so never singular */
     descent d = {.problem = problem, .residual = solution->residual};
-    for (int j = 0; j < problem->parameters; j++) d.start[j] = log(solution->parameter[j]);
+    const double *prior = problem->prior ? problem->prior : solution->parameter;
+    for (int j = 0; j < problem->parameters; j++) d.start[j] = log(prior[j]);
     d.work = pc_alloc((size_t)problem->count, sizeof *d.work);
     d.weight = gsl_vector_alloc(rows);
     d.solver = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &settings, rows, (size_t)problem->parameters);

@@ -15,15 +15,21 @@ static bool ends_in(const char *text, const char *end) {
 
 static double bytes_of(const char *dtype) {
     if (strcmp(dtype, "fp32") == 0 || strcmp(dtype, "tf32") == 0) return 4.0;
-    return strncmp(dtype, "fp8", 3) == 0 ? 1.0 : 2.0;
+    if (strncmp(dtype, "fp8", 3) == 0 || strncmp(dtype, "mxfp8", 5) == 0) return 1.0;
+    return strncmp(dtype, "nvfp4", 5) == 0 ? 0.5625 : 2.0; /* a scale of 8 bits for 16 numbers of 4 */
+}
+
+/* Of products of 8 and 4 bits in tables, numbers of 16. */
+static double output_bytes_of(const pc_fit_key *key, const pc_roofline_shape *shape) {
+    return key->library[0] != '\0' && shape->operand_bytes < 2.0 ? 2.0 : shape->operand_bytes;
 }
 
 /* Gradients of weights are added to in fp32. */
 pc_roofline_shape pc_roofline_shape_of(const pc_fit_key *key, int32_t processors) {
     pc_roofline_shape shape = {.processors = processors, .operand_bytes = bytes_of(key->dtype), .flops = 2.0};
-    shape.output_bytes = ends_in(key->subject, "weight_gradient") ? 8.0 : shape.operand_bytes;
+    shape.output_bytes = ends_in(key->subject, "weight_gradient") ? 8.0 : output_bytes_of(key, &shape);
     shape.is_causal = key->is_causal;
-    shape.is_backward = ends_in(key->subject, "backward");
+    shape.is_backward = key->form != PC_FIT_GEMM && ends_in(key->subject, "backward");
     if (key->form == PC_FIT_ATTENTION) shape.flops = shape.is_backward ? 10.0 : 4.0;
     return shape;
 }

@@ -45,6 +45,9 @@ double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, i
  * distance by which the point lies outside, as the values scatter between nodes. */
 double pc_log_grid_variance(const pc_log_grid *grid, const double *point);
 
+/* Both at once: the logarithms are most of what they cost. */
+double pc_log_grid_ask(const pc_log_grid *grid, const double *point, double *variance);
+
 /* What is asked for: the axes (dimensions of x), and how many nodes each may have; they stand where points do. */
 typedef struct pc_grid_plan {
     int32_t axes, axis[PC_GRID_AXES], nodes[PC_GRID_AXES];

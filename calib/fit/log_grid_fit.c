@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CORNERS_MAX = 1 << PC_GRID_AXES, FOLDS = 5, ROUNDS = 4, STEPS_MAX = 400 };
+enum { CORNERS_MAX = 1 << PC_GRID_AXES, FOLDS = 5, ROUNDS = 3, STEPS_MAX = 400 };
 
 /* Of the smoothness beside second differences: first ones, and the values. */
 static const double slope_part = 0.3, value_part = 0.01;
@@ -156,7 +156,7 @@ static double product(const double *a, const double *b, int64_t count) {
 
 /* From the values at hand. */
 static void solve(solving *s, const pc_log_grid *grid) {
-    static const double steady = 1e-8;
+    static const double steady = 1e-5;
     int64_t n = s->values;
     take_sides(s, grid);
     apply(s, grid, s->value, s->image);
@@ -213,7 +213,7 @@ static double leave_folds_out(solving *s, const pc_log_grid *grid, double most, 
 
 /* 0: no grid. left[] has what the best one leaves. */
 static double best_smoothing(solving *s, const pc_log_grid *grid, double *trial, double *left) {
-    static const double choices[] = {0.03, 0.3, 3.0, 30.0};
+    static const double choices[] = {0.03, 0.3, 3.0};
     double best = 0.0, most = 0.0, without = 0.0;
     for (int64_t i = 0; i < s->count; i++) s->work[i] = fabs(s->residual[i]);
     most = 6.0 * pc_fit_quantile(s->work, s->count, 0.5);
