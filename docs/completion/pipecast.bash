@@ -126,6 +126,10 @@ _pipecast_values() {
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
+    run:--precision | plan:--precision)
+        _pipecast_words --list $(_pipecast_names precisions)
+        _pipecast_files .yaml
+        ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
@@ -162,7 +166,7 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    list:0) _pipecast_words schedules models machines software scenarios keys ;;
+    list:0) _pipecast_words schedules models machines software precisions scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
     esac
