@@ -174,12 +174,13 @@ static void hosts_and_sums_count(void **state) {
 }
 
 /* Without work to speak of a layer is its launch; rows are read and written in 16 bits twice each way. An infinitely
- * fast GPU that reads 8 experts' three matrices of 4096 x 1536 in 16 bits, and rows on their way in and out of both. */
+ * fast GPU that reads 8 experts' three matrices of 4096 x 1536 in 16 bits, and rows on their way in and out of both. Of
+ * a row an expert in the mean, 1 - 1/e of the experts have one. */
 static void layers_are_their_parts(void **state) {
     (void)state;
     pc_fit gated = layer_truth("flow"), plain = layer_truth("flow_nongated");
-    double rows = 64.0 * 8.0, weights = 8.0 * -expm1(-64.0) * 4096 * 1536 * 2.0;
-    const double x[] = {64, 8, 4096, 1536, 1};
+    double rows = 1.0 * 8.0, weights = 8.0 * (1.0 - exp(-1.0)) * 4096 * 1536 * 2.0;
+    const double x[] = {1, 8, 4096, 1536, 1};
     gated.parameter[0] = plain.parameter[0] = 1e24;
     double permuted = 4e-5 + rows * 4096 * 8.0 / 1.5e12;
     double up = 2.0 * weights + rows * 2.0 * (4096 + 3072), down = weights + rows * 2.0 * (1536 + 4096);
@@ -390,8 +391,8 @@ static void measured_groups_answer(void **state) {
 }
 
 /* On a GPU of one processor without ramp, launch and memory a plain product of whole tiles takes its FLOPs over 1e15.
- * 8 groups of 512 x 4096 x 7168 are 8 * 2 * 512 * 4096 * 7168 FLOPs; a loop takes 1.03 of them, the bytes 2.05 of
- * theirs, the root of both squares. Few rows are the host's 9.2 us a group. */
+ * Here these are 8 * 2 * 512 * 4096 * 7168. A loop takes 1.03 of them and the bytes 2.05 of theirs: the root of both
+ * squares. Few rows are the host's 9.2 us a group. */
 static void others_answer_by_the_rule(void **state) {
     (void)state;
     pc_fit fit[] = {plain_truth("gemm_forward")};

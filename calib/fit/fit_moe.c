@@ -1,9 +1,9 @@
 /* A whole layer of experts, forward, as inference has it on one rank of tensor and expert parallelism.
  *
- * x = {rows, experts, hidden, inter, skew}: mean rows of one of the rank's experts, its experts, the model's hidden
- * size, the experts' inner size on this rank, and how much fuller this rank is than the mean of all (1: balanced; the
- * rows have it in them). Seconds are `launch`, rows sorted to their experts and back at `permute`, and two grouped
- * products: hidden to inner (twice that with a gate), and back. */
+ * x = {rows, experts, hidden, inter, skew}. Rows are the mean of one of the rank's experts. Experts and the inner size
+ * are those of this rank, hidden is the model's. Skew is how much fuller this rank is than the mean of all (1:
+ * balanced); the rows have it in them. Seconds are `launch`, rows sorted to their experts and back at `permute`, and
+ * two grouped products: hidden to inner (twice that with a gate), and back. */
 #include "calib/fit/fit_groups.h"
 
 #include "engine/alloc.h"

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* What a measurement of experts is to a fit: sets form, subject, variant and x. Of others it does nothing and returns
- * false. The x of grouped products are those of the product itself, {groups, m, n, k}: the gradient of the input swaps
- * the table's n and k, that of the weights has n x k of them with m to sum over. */
+ * false. The x of grouped products are those of the product itself, {groups, m, n, k}. The gradient of the input swaps
+ * the table's n and k. That of the weights has n x k outputs, with m to sum over. */
 bool pc_experts_point(const pc_kernel_measurement *kernel, pc_fit_key *key, double x[PC_FIT_DIMENSIONS]);
 
 /* The fits of a profile that answer; each the first of its kind, borrowed, NULL if there is none. */
@@ -39,10 +39,10 @@ typedef struct pc_grouped_product {
     bool has_sums_16; /* weights' gradients are summed in 16 bits; otherwise fp32 */
 } pc_grouped_product;
 
-/* Seconds of a grouped product. Where none was measured on this GPU in this format, from its plain products: all groups
- * as one product, and the groups' own bytes at the datasheet's rate, each by what the B200's grouped products took
- * over its plain ones (the source of the table in the file). False if the profile has neither. Standard errors have
- * the spread of that rule in them. */
+/* Seconds of a grouped product. Where none was measured on this GPU in this format, they come from its plain products:
+ * all groups as one product, and the groups' own bytes at the datasheet's rate. Each counts by what the B200's grouped
+ * products took over its plain ones; the file has the table and its source. False if the profile has neither. Standard
+ * errors have the spread of that rule in them. */
 bool pc_experts_product(const pc_experts_fits *fits, const pc_grouped_product *product, double memory_bytes_per_s,
                         pc_estimate *estimate);
 
