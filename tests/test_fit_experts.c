@@ -3,6 +3,7 @@
 
 #include "calib/fit/fit_groups.h"
 #include "calib/profile/profile_experts.h"
+#include "calib/profile/profile_private.h"
 #include "models/workload/expert_load.h"
 
 #include <math.h>
@@ -430,6 +431,37 @@ static void layers_answer_by_their_products(void **state) {
     assert_false(pc_experts_forward(&fits, &layer, 8e12, &estimate));
 }
 
+/* ---- judged by what another profile measured ---- */
+
+/* Three rows take 1.1 times what the fit says: each is foretold 1 - 1/1.1 too short, outside of intervals of 3%. A row
+ * of another kernel, and one without groups, do not count. */
+static void fits_are_judged_by_others_rows(void **state) {
+    (void)state;
+    pc_fit truth = grouped_truth("grouped_gemm_forward", "");
+    pc_kernel_measurement rows[5];
+    truth.count = 100;
+    for (int i = 0; i < 5; i++) {
+        rows[i] = (pc_kernel_measurement){.dtype = "bf16", .batch = 8, .m = 100 * (i + 1), .n = 4096, .k = 2048};
+        const double x[] = {8, 100.0 * (i + 1), 4096, 2048};
+        snprintf(rows[i].kernel, sizeof rows[i].kernel, "%s", i < 4 ? truth.key.subject : "gemm_forward");
+        rows[i].seconds.median = 1.1 * pc_fit_predict(&truth, x).seconds;
+    }
+    rows[3].batch = 0;
+    pc_profile measured = {.kernel = rows, .kernel_count = 5}, none = {0};
+    pc_judged judged;
+    pc_error error = {0};
+    assert_int_equal(pc_profile_judge(&truth, &measured, &judged, &error), PC_OK);
+    assert_int_equal(judged.count, 3);
+    check_near(judged.median, 1.0 - 1.0 / 1.1, 1e-9);
+    check_near(judged.p95, 1.0 - 1.0 / 1.1, 1e-9);
+    assert_true(judged.held == 0.0);
+    truth.residual_deviation = 0.1;
+    assert_int_equal(pc_profile_judge(&truth, &measured, &judged, &error), PC_OK);
+    assert_true(judged.held == 1.0);
+    assert_int_equal(pc_profile_judge(&truth, &none, &judged, &error), PC_OK);
+    assert_true(judged.count == 0 && judged.median == 0.0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(balanced_loads_are_one),
@@ -450,6 +482,7 @@ int main(void) {
         cmocka_unit_test(measured_groups_answer),
         cmocka_unit_test(others_answer_by_the_rule),
         cmocka_unit_test(layers_answer_by_their_products),
+        cmocka_unit_test(fits_are_judged_by_others_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

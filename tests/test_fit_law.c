@@ -1,11 +1,9 @@
-/* Laws of collectives and of experts' exchanges: known parameters come back, sizes and groups that were left out are
- * foretold, and nothing that is fed to them gives a time that is none. */
+/* Laws of collectives and of experts' exchanges: known parameters come back, groups that were left out are foretold,
+ * and nothing that is fed to them gives a time that is none. */
 #include "tests/support.h"
 
 #include "calib/fit/fit.h"
-#include "calib/import/import.h"
-#include "calib/profile/profile.h"
-#include "engine/order.h"
+#include "engine/alloc.h"
 
 #include <math.h>
 
@@ -250,54 +248,39 @@ static void nothing_absurd(void **state) {
     }
 }
 
-/* ---- published tables, rows left out by size ---- */
-
-static bool import_table(const char *gpu, pc_profile *profile) {
-    const char *root = getenv("PC_SOURCE_ROOT");
-    char path[512];
-    pc_error error;
-    snprintf(path, sizeof path, "%s/../shared/data/operators/%s/collectives.csv", root ? root : ".", gpu);
-    FILE *file = fopen(path, "rb");
-    *profile = (pc_profile){0};
-    if (!file) return false;
-    fclose(file);
-    pc_import_options options = {.link = "nvlink"};
-    if (pc_profile_import(profile, path, &options, &error)) fail_msg("%s", error.message);
-    return true;
-}
-
-/* Of 10 folds: those of pc_fit_make, which leave out sizes of a number of ranks together. */
-static void tables_of_gpus(void **state) {
-    static const char *const gpus[] = {"a100_sxm", "h100_sxm", "h200_sxm", "b200_sxm", "b300_sxm", "gb200", "gb300"};
-    int wide = 0, laws = 0;
+static void refused_allocations_are_reported(void **state) {
+    static points p;
     (void)state;
-    for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++) {
-        pc_profile p;
-        int64_t left_out;
-        if (!import_table(gpus[g], &p)) skip();
-        assert_int_equal(pc_profile_fit(&p, &left_out, NULL), PC_OK);
-        for (int64_t i = 0; i < p.fit_count; i++) {
-            const pc_fit *fit = &p.fit[i];
-            char name[160];
-            if (fit->key.form != PC_FIT_LAW || strcmp(fit->key.dtype, "int8") == 0) continue;
-            pc_fit_name(&fit->key, name, sizeof name);
-            print_message("%s: %d points, median %.1f%%, 95th percentile %.1f%%, intervals hold %.0f%%\n", name,
-                          (int)fit->count, 100 * fit->cv_median, 100 * fit->cv_p95, 100 * fit->cv_coverage);
-            if (fit->cv_median > 0.06) fail_msg("%s: median %g", name, fit->cv_median);
-            laws++;
-            wide += fit->cv_p95 > 0.25;
+    for (int is_law = 0; is_law < 2; is_law++) {
+        pc_fit_key key = {.form = is_law ? PC_FIT_LAW : PC_FIT_DISPATCH, .subject = "dispatch"};
+        pc_code code = PC_ERROR_NO_MEMORY;
+        if (is_law)
+            draw_law(&p, 1, 0.02, 0.0);
+        else
+            draw_exchanges(&p, 1, 0.02, 40);
+        long after = 0;
+        for (; code; after++) {
+            pc_fit fit;
+            pc_error error = {0};
+            pc_alloc_fail_after(after);
+            code = pc_fit_make(&key, 0, p.x, p.seconds, p.count, &fit, &error);
+            pc_alloc_fail_after(-1);
+            assert_true(!code || code == PC_ERROR_NO_MEMORY);
+            if (!code) pc_fit_free(&fit);
         }
-        pc_profile_free(&p);
+        assert_true(after > 20);
     }
-    assert_true(laws >= 28);
-    if (wide > 4) fail_msg("%d of %d laws beyond 25%% at the 95th percentile", wide, laws);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(terms_come_back),     cmocka_unit_test(groups_are_foretold),
-                                       cmocka_unit_test(intervals_hold),      cmocka_unit_test(steps_beyond_a_board),
-                                       cmocka_unit_test(law_is_refused),      cmocka_unit_test(reached_by_counting),
-                                       cmocka_unit_test(exchange_comes_back), cmocka_unit_test(nothing_absurd),
-                                       cmocka_unit_test(tables_of_gpus)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(terms_come_back),
+                                       cmocka_unit_test(groups_are_foretold),
+                                       cmocka_unit_test(intervals_hold),
+                                       cmocka_unit_test(steps_beyond_a_board),
+                                       cmocka_unit_test(law_is_refused),
+                                       cmocka_unit_test(reached_by_counting),
+                                       cmocka_unit_test(exchange_comes_back),
+                                       cmocka_unit_test(nothing_absurd),
+                                       cmocka_unit_test(refused_allocations_are_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,9 +90,11 @@ static void other_attention_is_the_rooflines(void **state) {
 
 static void run_spec(pc_run_spec *spec, pc_run_profiles *opened, pc_run_result *result) {
     pc_error error = {0};
+    pc_run_detail detail = {.devices = 0};
     if (pc_run_profiles_open(opened, spec, &error)) fail_msg("%s", error.message);
     pc_run_profiles_use(opened, spec);
-    assert_int_equal(pc_run(spec, result, NULL, &error), PC_OK);
+    assert_int_equal(pc_run(spec, result, &detail, &error), PC_OK);
+    pc_run_detail_free(&detail);
 }
 
 /* Without profile the same as ever: no cost, no hash. With one it has both, and another time; what the machine's file

@@ -149,7 +149,8 @@ typedef struct prediction {
 typedef double seconds_function(const pc_fit *fit, const double *point, double *gradient, double *scatter);
 
 static prediction predict_by(const pc_fit *fit, const pc_form *form, seconds_function *seconds, const double *point) {
-    double gradient[PC_FIT_PARAMETERS] = {0}, left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    double gradient[PC_FIT_PARAMETERS], left = 0.0, scatter = fit->residual_deviation, variance = 0.0;
+    memset(gradient, 0, (size_t)fit->parameter_count * sizeof *gradient);
     double base = seconds(fit, point, gradient, &scatter);
     double surface = form->left ? form->left(fit, point, &left) : 0.0;
     int n = fit->parameter_count;

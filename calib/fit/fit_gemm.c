@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Tiles of the output that libraries have kernels for; the best one is taken. */
-static const double tile_forms[][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
-static const double tile_inverse[][2] = {{1.0 / 256, 1.0 / 128}, {1.0 / 128, 1.0 / 256}, {1.0 / 128, 1.0 / 128},
-                                         {1.0 / 128, 1.0 / 64},  {1.0 / 64, 1.0 / 128},  {1.0 / 64, 1.0 / 64}};
+/* Tiles of the output that libraries have kernels for, and 1 over their sides; the best one is taken. */
+static const double tile_forms[][4] = {{256, 128, 1.0 / 256, 1.0 / 128}, {128, 256, 1.0 / 128, 1.0 / 256},
+                                       {128, 128, 1.0 / 128, 1.0 / 128}, {128, 64, 1.0 / 128, 1.0 / 64},
+                                       {64, 128, 1.0 / 64, 1.0 / 128},   {64, 64, 1.0 / 64, 1.0 / 64}};
 
 enum { SPLIT_MAX = 16 };
 
@@ -38,21 +38,31 @@ static inline tiling tiling_of(const double *point, const double *tile, double t
     return (tiling){waves * area * point[3] / split, waves * area, parts, 0.0};
 }
 
-/* Over all tiles, and parts of k where they fill processors that would stand idle. */
+/* Parts of k, where they fill processors that would stand idle. */
+static void try_splits(const pc_roofline_shape *shape, const double *parameter, const double *point, const double *tile,
+                       double tiles, double rate, tiling *best) {
+    for (double split = 2.0; split <= SPLIT_MAX && tiles * split <= shape->processors; split += 1.0) {
+        tiling t = tiling_of(point, tile, tiles, split, shape->processors);
+        t.seconds = tiling_seconds(&t, parameter, rate);
+        if (t.seconds < best->seconds) *best = t;
+    }
+}
+
+/* Over all tiles. Of those that do not split k the one with the least work takes the least time: no rates are asked,
+ * for divisions are what a prediction takes longest for. */
 static tiling best_tiling(const pc_roofline_shape *shape, const double *parameter, const double *point) {
-    tiling best = {.seconds = HUGE_VAL};
-    double rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
+    tiling whole = {.seconds = HUGE_VAL}, best = {.seconds = HUGE_VAL};
+    double least = HUGE_VAL, rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors;
     for (size_t i = 0; i < sizeof tile_forms / sizeof *tile_forms; i++) {
         const double *tile = tile_forms[i];
-        double tiles = point[0] * up(point[1] * tile_inverse[i][0]) * up(point[2] * tile_inverse[i][1]);
-        for (double split = 1.0; split <= SPLIT_MAX; split += 1.0) {
-            if (split > 1.0 && tiles * split > shape->processors) break;
-            tiling t = tiling_of(point, tile, tiles, split, shape->processors);
-            t.seconds = tiling_seconds(&t, parameter, rate);
-            if (t.seconds < best.seconds) best = t;
-        }
+        double tiles = point[0] * up(point[1] * tile[2]) * up(point[2] * tile[3]);
+        double ramp = up(tiles / shape->processors) * (2.0 * tile[0] * tile[1]), products = ramp * point[3];
+        double work = products + ramp * parameter[PC_ROOFLINE_RAMP];
+        if (work < least) least = work, whole = (tiling){products, ramp, 0.0, 0.0};
+        if (tiles * 2.0 <= shape->processors) try_splits(shape, parameter, point, tile, tiles, rate, &best);
     }
-    return best;
+    whole.seconds = tiling_seconds(&whole, parameter, rate);
+    return whole.seconds <= best.seconds ? whole : best;
 }
 
 void pc_gemm_work(const pc_roofline_shape *shape, const double *point, double *flops, double *bytes) {
@@ -72,32 +82,6 @@ double pc_gemm_compute_seconds(const pc_roofline_shape *shape, const double *par
         gradient[PC_ROOFLINE_MEMORY] = -best.parts_bytes / (memory_rate * memory_rate);
     }
     return best.seconds;
-}
-
-/* The least over parts of k, where tiles leave processors idle. */
-static double best_split_s(const pc_roofline_shape *shape, const double *parameter, const double *point,
-                           const double *tile, double tiles, double rate) {
-    double best = HUGE_VAL;
-    for (double split = 2.0; split <= SPLIT_MAX && tiles * split <= shape->processors; split += 1.0) {
-        tiling t = tiling_of(point, tile, tiles, split, shape->processors);
-        double seconds = tiling_seconds(&t, parameter, rate);
-        if (seconds < best) best = seconds;
-    }
-    return best;
-}
-
-double pc_gemm_least_seconds(const pc_roofline_shape *shape, const double *parameter, const double *point) {
-    double rate = parameter[PC_ROOFLINE_FLOPS] / shape->processors, least = HUGE_VAL, split_s = HUGE_VAL;
-    for (size_t i = 0; i < sizeof tile_forms / sizeof *tile_forms; i++) {
-        double tiles = point[0] * up(point[1] * tile_inverse[i][0]) * up(point[2] * tile_inverse[i][1]);
-        double area = up(tiles / shape->processors) * tile_forms[i][0] * tile_forms[i][1];
-        least = area < least ? area : least;
-        if (tiles + tiles > shape->processors) continue;
-        double seconds = best_split_s(shape, parameter, point, tile_forms[i], tiles, rate);
-        split_s = seconds < split_s ? seconds : split_s;
-    }
-    double whole_s = 2.0 * least * (point[3] + parameter[PC_ROOFLINE_RAMP]) / rate;
-    return split_s < whole_s ? split_s : whole_s;
 }
 
 double pc_gemm_seconds(const void *self, const double *parameter, const double *point, double *gradient) {

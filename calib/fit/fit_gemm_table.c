@@ -50,7 +50,8 @@ static double in_burst_s(const double *parameter, double c) {
 /* Of products and memory, whichever is longer; products as they are in a burst, or sustained. */
 static double seconds_of(const pc_roofline_shape *shape, const double *parameter, const double *point, bool is_burst) {
     double flops, bytes, a_byte = 1.0 / parameter[PC_ROOFLINE_MEMORY];
-    double c = pc_gemm_least_seconds(shape, parameter, point), compute = is_burst ? in_burst_s(parameter, c) : c;
+    double c = pc_gemm_compute_seconds(shape, parameter, point, NULL),
+           compute = is_burst ? in_burst_s(parameter, c) : c;
     pc_gemm_work(shape, point, &flops, &bytes);
     double casts = point[0] * point[1] * point[3] * parameter[PC_TABLE_CASTS] * a_byte, memory = bytes * a_byte;
     return parameter[PC_ROOFLINE_LAUNCH] + casts + (compute > memory ? compute : memory);

@@ -137,9 +137,6 @@ double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradi
 bool pc_roofline_has_parameters(const pc_fit *fit);
 bool pc_roofline_has_rates(const pc_fit *fit);
 
-/* The same, but for the last digit, in a third of the time. */
-double pc_gemm_least_seconds(const pc_roofline_shape *shape, const double *parameter, const double *point);
-
 /* ---- tables of products (fit_gemm_table.c): hundreds of shapes that somebody measured with a library ---- */
 
 /* Behind those of a roofline: bytes that each element of the activations costs beside the product (casts), how much

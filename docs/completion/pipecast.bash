@@ -126,6 +126,10 @@ _pipecast_values() {
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
+    run:--precision | plan:--precision)
+        _pipecast_words --list $(_pipecast_names precisions)
+        _pipecast_files .yaml
+        ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
