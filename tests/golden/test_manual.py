@@ -223,7 +223,7 @@ class Completion(Options):
             (["list", "keys", "--format", ""], ["table", "markdown", "flags"]),
             (["run", "--attention", "fl"], ["flash"]),
             (["run", "--engine", ""], ["auto", "events"]),
-            (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked", "torch"]),
+            (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked", "torch", "compiled"]),
             (["plan", "--layout", ""], ["even", "ends", "own"]),
             (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
