@@ -6,9 +6,9 @@
  * So products that would take c seconds at the sustained rate take c * (1 - q / (1 + c / settle)), q = burst / (1 +
  * burst).
  *
- * How much faster a burst is, was measured on one B200 by two sites: 131 shapes in a table of bursts
- * (operators/b200_sxm) and in one that was measured as training runs kernels (operators/b200_training) take 1.34 times
- * as long in the second one (TN; 1.31 NN). One table says little of it, as runs of it may all be short: it is known
+ * How much faster a burst is, two sites say, each of a B200. 131 shapes take 1.34 times as long where they were
+ * measured as training runs kernels (operators/b200_training) as in a table of bursts (operators/b200_sxm); input
+ * gradients take 1.31 times as long. One table says little of it, as runs of it may all be short: it is known
  * beforehand, and never over a half. What this leaves is smoothed onto a grid over m, n and k (log_grid.h). */
 #include "calib/fit/fit_private.h"
 
