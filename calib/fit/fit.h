@@ -119,7 +119,8 @@ pc_estimate pc_fit_predict(const pc_fit *fit, const double *point);
 double pc_fit_seconds(const pc_fit *fit, const double *point);
 
 /* The same of a kernel in training, where the chip is hot and power-limited all the time: tables of inference kernels
- * are measured in short bursts, at a higher clock. Forms without a burst: as pc_fit_predict. */
+ * are measured in short bursts, at a higher clock. Of products of 8 and 4 bits without the casts that such tables have
+ * in them: recipes count these themselves. Forms without a burst: as pc_fit_predict. */
 pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
 
 /* The backward pass of flash attention beside a measured forward one, FLASH: launch, and the forward pass's products

@@ -6,9 +6,9 @@
  * So products that would take c seconds at the sustained rate take c * (1 - q / (1 + c / settle)), q = burst / (1 +
  * burst).
  *
- * How much faster a burst is, was measured on one B200 by two sites: 131 shapes in a table of bursts
- * (operators/b200_sxm) and in one that was measured as training runs kernels (operators/b200_training) take 1.34 times
- * as long in the second one (TN; 1.31 NN). One table says little of it, as runs of it may all be short: it is known
+ * How much faster a burst is, two sites say, each of a B200. 131 shapes take 1.34 times as long where they were
+ * measured as training runs kernels (operators/b200_training) as in a table of bursts (operators/b200_sxm); input
+ * gradients take 1.31 times as long. One table says little of it, as runs of it may all be short: it is known
  * beforehand, and never over a half. What this leaves is smoothed onto a grid over m, n and k (log_grid.h). */
 #include "calib/fit/fit_private.h"
 
@@ -19,7 +19,7 @@
 
 enum { TABLE_SHAPES = 300 };
 
-static const double burst_most = 0.5;
+static const double burst_most = 0.5, usual_launch_s = 4e-6;
 
 bool pc_gemm_is_table(const pc_fit *fit) {
     return fit->key.library[0] != '\0' && pc_fit_count_shapes(fit) >= TABLE_SHAPES;
@@ -78,18 +78,32 @@ double pc_gemm_table_seconds(const void *shape, const double *parameter, const d
     return seconds_of(shape, parameter, point, true);
 }
 
-/* A site that measured as training runs kernels says so in its name, and what it measured is sustained. */
-double pc_gemm_table_sustained(const pc_fit *fit, const double *point) {
-    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
-    bool is_sustained = strstr(fit->key.site, "training") != NULL;
-    return seconds_of(&shape, fit->parameter, point, is_sustained);
-}
-
-/* ---- the fit ---- */
-
 static bool is_narrow(const char *dtype) {
     return strncmp(dtype, "fp8", 3) == 0 || strncmp(dtype, "nvfp4", 5) == 0 || strncmp(dtype, "mxfp", 4) == 0;
 }
+
+/* A site that measured as training runs kernels says so at its name's end, and what it measured is sustained. */
+static bool is_training(const char *site) {
+    static const char end[] = "training";
+    size_t size = strlen(site), end_size = sizeof end - 1;
+    return size >= end_size && memcmp(site + size - end_size, end, end_size) == 0;
+}
+
+/* In training
+ * casts are kernels of their own, which a recipe of low precision counts: the product alone is asked for, and what is
+ * above a usual launch was theirs. */
+double pc_gemm_table_sustained(const pc_fit *fit, const double *point) {
+    pc_roofline_shape shape = pc_roofline_shape_of(&fit->key, fit->processors);
+    double alone[PC_TABLE_PARAMETERS];
+    memcpy(alone, fit->parameter, sizeof alone);
+    if (is_narrow(fit->key.dtype)) {
+        alone[PC_TABLE_CASTS] = 0.0;
+        if (alone[PC_ROOFLINE_LAUNCH] > usual_launch_s) alone[PC_ROOFLINE_LAUNCH] = usual_launch_s;
+    }
+    return seconds_of(&shape, alone, point, is_training(fit->key.site));
+}
+
+/* ---- the fit ---- */
 
 /* What is known before a table is seen. Large products hardly show the memory, which of GPUs since 2020 moves 19 to 54
  * GB/s a processor (H100: 3.35 TB/s, 132). Deviations of burst, memory and settle are small because a formula's misfits
@@ -100,7 +114,7 @@ static void start_table(const pc_fit *fit, double *start, double *deviation) {
     pc_roofline_best_seen(fit, &shape, start);
     start[PC_ROOFLINE_FLOPS] /= 1.0 + usual_burst;
     start[PC_ROOFLINE_MEMORY] = memory_a_processor * (double)fit->processors;
-    start[PC_ROOFLINE_LAUNCH] = start[PC_ROOFLINE_LAUNCH] < 4e-6 ? start[PC_ROOFLINE_LAUNCH] : 4e-6;
+    start[PC_ROOFLINE_LAUNCH] = start[PC_ROOFLINE_LAUNCH] < usual_launch_s ? start[PC_ROOFLINE_LAUNCH] : usual_launch_s;
     start[PC_TABLE_CASTS] = is_narrow(fit->key.dtype) ? 2.0 : 0.1;
     start[PC_TABLE_BURST] = usual_burst;
     start[PC_TABLE_SETTLE] = usual_settle;

@@ -139,8 +139,8 @@ bool pc_roofline_has_rates(const pc_fit *fit);
 
 /* ---- tables of products (fit_gemm_table.c): hundreds of shapes that somebody measured with a library ---- */
 
-/* Behind those of a roofline: bytes that each element of the activations costs beside the product (casts), how much
- * faster than the sustained clock the boost clock is, and how long a kernel has to run for the chip to settle. */
+/* Behind those of a roofline: bytes that each element of the activations costs beside the product (casts). Then how
+ * much faster than the sustained clock the boost clock is, and how long a kernel has to run for the chip to settle. */
 enum { PC_TABLE_CASTS = PC_ROOFLINE_PARAMETERS, PC_TABLE_BURST, PC_TABLE_SETTLE, PC_TABLE_PARAMETERS };
 
 bool pc_gemm_is_table(const pc_fit *fit); /* by its points, before it has parameters */

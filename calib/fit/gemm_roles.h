@@ -24,9 +24,10 @@ pc_estimate pc_gemm_role_estimate(pc_estimate forward, pc_gemm_role role, const 
                                   double memory_bytes_per_s);
 
 /* Of what one site measured, as another site's chips will run it: the same seconds, and a standard error with what lies
- * between sites in it, 13% of the time. Two B200 at 262 shapes (131 of TN and of NN): root mean square of the logarithm
- * of one over the other, 0.29 as measured, 0.13 once both are at the sustained clock (pc_fit_predict_sustained), of
- * which 3 to 5% are the middle's; the rest is scatter, as a sixth of the shapes ran at the boost clock there too. */
+ * between sites in it, 13% of the time. Two B200 were compared at 262 shapes, forward and input gradient. The logarithm
+ * of one's time over the other's has a root mean square of 0.29 as measured, of 0.13 once both are at the sustained
+ * clock. 5% of that is between the middles; the rest is scatter, as a sixth of the shapes ran at the boost clock there,
+ * too. */
 pc_estimate pc_fit_any_site(pc_estimate one_site);
 
 #ifdef __cplusplus

@@ -2,10 +2,9 @@
  * logarithms of sizes, between whose nodes it is linear along each axis. Compact, deterministic, and asked in tens of
  * nanoseconds.
  *
- * The values minimise robust squares of (residual - interpolation), plus `smoothing` times squares of the second
- * differences along each axis, plus a little of the values themselves: a node that no point is near takes what its
- * neighbours say, and far from all points it goes to zero (a Gaussian Markov random field; Rue and Held 2005). How
- * smooth is chosen by cross-validation.
+ * The values minimise robust squares of what they leave of the residuals, plus `smoothing` times squares of the second
+ * differences along each axis, plus a little of the values themselves (a Gaussian Markov random field; Rue and Held
+ * 2005). So a node that no point is near takes what its neighbours say. How smooth is chosen by cross-validation.
  */
 #ifndef PC_CALIB_FIT_LOG_GRID_H
 #define PC_CALIB_FIT_LOG_GRID_H
