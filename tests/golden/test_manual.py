@@ -303,7 +303,7 @@ class Completion(Options):
             (["figure", "b.h5", "-o", ""], ["f.svg", "sub"]),
             (["schedule", "e"], ["eager-1f1b", "e.csv"]),
             (["calibrate", "--replay", ""], ["a.yaml", "sub"]),
-            (["run", "--profile", "b"], ["b.h5"]),
+            (["run", "--profile", "b"], ["b.h5", "b200", "b300"]),
         ]:
             with self.subTest(words):
                 self.assertEqual(sorted(self.complete(*words)), sorted(expected))
