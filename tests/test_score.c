@@ -120,7 +120,8 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "NVIDIA Blackwell GPU (B200-SXM-180GB) 2x8", "gpt3-175b", "dgx-b200", "");
     check_names(at, "gpt3-175b", "H100 96GB HBM2e 500W 8/host 400Gb/s/GPU", "gpt3-175b", "grand-teton", "");
     check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
-    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "", "machine");
+    check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "gb300-nvl72", "");
+    check_names(at, "gpt3-175b", "GB400", "gpt3-175b", "", "machine");
     check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
