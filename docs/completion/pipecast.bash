@@ -40,8 +40,8 @@ _pipecast_options() {
             --seed= --replay= --stage= --allow-outside --quiet -q --help -h
         ;;
     profile)
-        echo --output= -o= --format= --figure= --fit= --device= --gpu= --processors= --collective= --link= --ranks= \
-            --nodes= --parameters= --by= --profile= --set= --allow-outside --jobs= -j= --quiet -q --help -h
+        echo --output= -o= --format= --figure= --residuals= --fit= --device= --gpu= --processors= --library= --site= \
+            --collective= --link= --ranks= --nodes= --parameters= --by= --profile= --set= --allow-outside --jobs= -j= --quiet -q --help -h
         ;;
     list) echo --format= --help -h ;;
     esac

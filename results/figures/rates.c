@@ -81,7 +81,7 @@ static void plot_points(const pc_rates *rates, int panel, const char *path, pc_t
         unsigned colour = colours[place++ % COLOURS];
         if (has_points(&rates->series[i]))
             pc_text_printf(script, ", $points%d with points pointtype 7 pointsize %.3g linecolor rgb '#80%06x' notitle",
-                           i, pc_picture_point_size(path, 0.3), colour);
+                           i, pc_picture_point_size(path, rates->panel[panel].is_bytes ? 0.45 : 0.3), colour);
     }
 }
 
