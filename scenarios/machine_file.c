@@ -97,13 +97,9 @@ static pc_schema_field field_of(const pc_schema_field *words, int word_count, co
 
 #define TEXT(key)                                                                                                      \
     { .path = (key) }
-static const pc_schema_field gpu_words[] = {{.path = "gpu", .is_required = true},
-                                            TEXT("title"),
-                                            TEXT("source"),
-                                            TEXT("kernels"),
-                                            {.path = "kernels_for", .is_list = true},
-                                            TEXT("basis"),
-                                            TEXT("basis_date")};
+static const pc_schema_field gpu_words[] = {
+    {.path = "gpu", .is_required = true},     TEXT("title"), TEXT("source"),    TEXT("kernels"),
+    {.path = "kernels_for", .is_list = true}, TEXT("basis"), TEXT("basis_date")};
 static pc_schema_field gpu_field(int index) {
     return field_of(gpu_words, COUNT_OF(gpu_words), gpu_rules, COUNT_OF(gpu_rules), index);
 }

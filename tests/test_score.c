@@ -122,6 +122,7 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "H100 PCIe", "gpt3-175b", "", "machine");
     check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "gb300-nvl72", "");
     check_names(at, "gpt3-175b", "NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "gpt3-175b", "dgx-b300", "");
+    check_names(at, "gpt3-175b", "GB400", "gpt3-175b", "", "machine");
     check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
