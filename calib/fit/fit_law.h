@@ -2,11 +2,12 @@
  *
  * NCCL has three protocols (LL, LL128, Simple). Each takes
  *     seconds = alpha + step * (n - 1) + own * S + link * (n - 1)/n * S.
- * alpha is a start, step the time of every further rank. own is what a rank does with the whole tensor, whoever it
- * comes from: copies in its memory, or what a switch reduces. link is for the bytes of a ring or of direct messages.
- * An all-reduce passes the ring twice, which its step and link have in them. Large messages have the rate
- * 1 / (own + link * (n - 1)/n), which is bounded as n grows. Terms: Thakur, Rabenseifner, Gropp 2005, 'Optimization of
- * collective communication operations in MPICH'. Protocols: github.com/NVIDIA/nccl, src/graph/tuning.cc.
+ * Here alpha is a start, and step the time of every further rank. The cost `own` is what a rank does with the whole
+ * tensor, whoever it comes from: copies in its memory, or what a switch reduces. The cost `link` is for the bytes of a
+ * ring or of direct messages. An all-reduce passes the ring twice, which its step and link have in them. Large messages
+ * have the rate 1 / (own + link * (n - 1)/n), which is bounded as n grows. Terms: Thakur, Rabenseifner, Gropp 2005,
+ * 'Optimization of collective communication operations in MPICH'. Protocols: github.com/NVIDIA/nccl,
+ * src/graph/tuning.cc.
  *
  * Steps of up to 8 ranks add up (B200 with 2, 4 and 8 GPUs). Of more, a library uses trees and switches: n - 1 becomes
  * 7 * ((n - 1)/7)^0.61. That gives the 0.53 ms that an all-reduce of 72 GB200 has beside its bytes
