@@ -1,19 +1,21 @@
 /* fit_law.h: private to calib/fit/: the law of a collective over bytes S and ranks n.
  *
  * NCCL has three protocols (LL, LL128, Simple). Each takes
- *     seconds = alpha + step * (n - 1) + own * S + link * (n - 1)/n * S:
- * a start; a step for every further rank; what a rank does with the whole tensor, whoever it comes from (copies in its
- * memory; what a switch reduces or multicasts); and the bytes of a ring or of direct messages over its link. An
- * all-reduce passes the ring twice, which its step and link have in them. Steps of up to 8 ranks add up (B200 with 2, 4
- * and 8 GPUs). Of more, a library uses trees and switches: n - 1 becomes 7 * ((n - 1)/7)^0.61, which gives the 0.53 ms
- * that an all-reduce of 72 GB200 has beside its bytes (github.com/coreweave/nccl-tests, pull request 43: 512 MiB to
- * 8 GiB). Large messages have the rate
- * 1 / (own + link * (n - 1)/n), which is bounded as n grows. Terms: Thakur, Rabenseifner, Gropp 2005, 'Optimization of
- * collective communication operations in MPICH'; protocols: github.com/NVIDIA/nccl, src/graph/tuning.cc.
+ *     seconds = alpha + step * (n - 1) + own * S + link * (n - 1)/n * S.
+ * Here alpha is a start, and step the time of every further rank. The cost `own` is what a rank does with the whole
+ * tensor, whoever it comes from: copies in its memory, or what a switch reduces. The cost `link` is for the bytes of a
+ * ring or of direct messages. An all-reduce passes the ring twice, which its step and link have in them. Large messages
+ * have the rate 1 / (own + link * (n - 1)/n), which is bounded as n grows. Terms: Thakur, Rabenseifner, Gropp 2005,
+ * 'Optimization of collective communication operations in MPICH'. Protocols: github.com/NVIDIA/nccl,
+ * src/graph/tuning.cc.
+ *
+ * Steps of up to 8 ranks add up (B200 with 2, 4 and 8 GPUs). Of more, a library uses trees and switches: n - 1 becomes
+ * 7 * ((n - 1)/7)^0.61. That gives the 0.53 ms that an all-reduce of 72 GB200 has beside its bytes
+ * (github.com/coreweave/nccl-tests, pull request 43: 512 MiB to 8 GiB).
  *
  * Libraries change protocols at sizes of their own model, not where the curves meet, so these sizes are parameters:
- * size(n) = at * (n/4)^power, with power 0, 1/2 or 1 (1 is the ring's: equal bytes a step), and for each measured n the
- * size where it really was.
+ * size(n) = at * (n/4)^power, with power 0, 1/2 or 1. Power 1 is the ring's: equal bytes a step. Each measured n also
+ * has the size where it really changed.
  */
 #ifndef PC_CALIB_FIT_FIT_LAW_H
 #define PC_CALIB_FIT_FIT_LAW_H

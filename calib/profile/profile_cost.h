@@ -40,10 +40,10 @@ void pc_profile_cost_free(pc_profile_cost *cost);
 pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
 
 /* The machine with what was measured in place of what its file says. That is a launch's host time, and reserved memory
- * if it is more. It is also the collectives in one domain, of as many ranks as were measured or of any number if the
- * profile has a law for them (of reductions the one of 16 bits; of the newest library), and messages in it, over
- * anything but loopback sockets. Exchanges of experts have an answer beside them, also between nodes. Borrowed from
- * `cost`. */
+ * if it is more. It is also the collectives in one domain, of as many ranks as were measured. If the profile has a law
+ * of a collective, that answers for any number of ranks: of reductions the law of 16 bits, and of the newest library.
+ * It is also messages in one domain, over anything but loopback sockets. Exchanges of experts have an answer, also
+ * between nodes. Borrowed from `cost`. */
 const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
 
 /* Warnings, a line each, the same for any number of threads. For each sort of operation there is the shape that was
