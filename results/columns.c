@@ -199,11 +199,6 @@ static const pc_column columns[] = {
     COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
-    COLUMN(
-        precision, TEXT, "",
-        "of products of layers: bf16, fp16, or the recipe by which they run in 8 or 4 bits; MFU divides by the 16-bit "
-        "peak in all",
-        SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
     COLUMN(iteration_s_low, NUMBER, "s", "where the interval of 80% of iteration_s begins"),
     COLUMN(iteration_s_high, NUMBER, "s", "where it ends"),
     COLUMN(memory_gib_low, NUMBER, "GiB", "where the interval of 80% of memory_gib_max begins"),
@@ -211,6 +206,8 @@ static const pc_column columns[] = {
     COLUMN(kind, TEXT, "", "what the run is compared as: family of GPUs, software, sharding"),
     COLUMN(iteration_basis, TEXT, "", "the measured runs that the interval of iteration_s is learned from"),
     COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
+    COLUMN(precision, TEXT, "", "bf16, fp16, or the recipe by which products of layers run in 8 or 4 bits",
+           SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

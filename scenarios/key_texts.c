@@ -38,6 +38,7 @@ static const pc_key_text texts[] = {
          "a million tokens may not cost more, in the prices' currency; without prices, in GPU-hours"),
     PLAN("machine", NULL, "the setting's", "kinds of GPUs and networks"),
     PLAN("price", NULL, "the setting's; no costs", "of a GPU-hour: one for all machines, or one each in their order"),
+    PLAN("precision", NULL, "the setting's; the model's", "precisions, each on every machine"),
     PLAN("gpus", NULL, "the setting's", "GPUs in all; a plan has exactly as many"),
     PLAN("global_batch", NULL, "the setting's; the model's", "sequences of an iteration"),
     PLAN("tp", NULL, "the setting's; what cuts the model and the GPUs, up to a node or NVLink domain",

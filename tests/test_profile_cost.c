@@ -577,6 +577,7 @@ int main(void) {
         cmocka_unit_test(another_dtype_stands_in),
         cmocka_unit_test(rows_are_runs_of_families),
         cmocka_unit_test(every_operation_has_a_family),
+
         cmocka_unit_test(there_is_no_step_at_any_distance),
         cmocka_unit_test(far_away_the_roofline_answers),
         cmocka_unit_test(warnings_do_not_depend_on_threads),

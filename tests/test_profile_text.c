@@ -135,6 +135,37 @@ static void the_same_profile_gives_the_same_text(void **state) {
     pc_profile_free(&twice);
 }
 
+/* Every word of a key says which fit it is. */
+static void keys_come_back(void **state) {
+    (void)state;
+    const pc_fit_key key = {.form = PC_FIT_GEMM,
+                            .subject = "gemm_forward",
+                            .dtype = "nvfp4",
+                            .link = "nvlink",
+                            .cache = PC_CACHE_HOT,
+                            .ranks = 4,
+                            .nodes = 2,
+                            .is_causal = true,
+                            .library = "sglang",
+                            .site = "here",
+                            .out_dtype = "fp32",
+                            .variant = "some kernel, some load",
+                            .head_dim = 128,
+                            .window = INT64_C(1) << 40};
+    pc_profile profile = {.device = {.gpu = "own"}};
+    add_products(&profile);
+    profile.fit[0].key = key;
+    pc_text text = write_profile(&profile);
+    pc_profile found = read_text(text.data);
+    assert_true(pc_fit_key_is(&found.fit[0].key, &key));
+    assert_string_equal(found.fit[0].key.variant, key.variant);
+    assert_string_equal(found.fit[0].key.site, key.site);
+    assert_true(found.fit[0].key.window == key.window && found.fit[0].key.head_dim == 128);
+    pc_text_free(&text);
+    pc_profile_free(&found);
+    pc_profile_free(&profile);
+}
+
 /* ---- what is refused ---- */
 
 static void refused_texts_say_where(void **state) {
@@ -233,6 +264,7 @@ int main(void) {
         cmocka_unit_test(a_grid_answers_as_it_says),
         cmocka_unit_test(what_is_read_answers_as_what_was_written),
         cmocka_unit_test(the_same_profile_gives_the_same_text),
+        cmocka_unit_test(keys_come_back),
         cmocka_unit_test(refused_texts_say_where),
         cmocka_unit_test(reading_and_writing_may_be_refused_memory),
         cmocka_unit_test(shipped_profiles_are_whole),

@@ -373,7 +373,7 @@ pc_code pc_fit_make(const pc_fit_key *key, int32_t processors, const double *poi
     pthread_mutex_lock(&handler_lock);
     gsl_error_handler_t *before = gsl_set_error_handler_off();
     code = fit_points(key, processors, points, seconds, count, NULL, &made, error);
-    if (!code) {
+    if (!code && isnan(made.cv_median)) { /* a form may have done it itself */
         code = cross_validate(&made, error);
         if (code) pc_fit_free(&made);
     }

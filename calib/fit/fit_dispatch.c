@@ -165,6 +165,13 @@ static void keep(pc_fit *fit, work *w) {
     for (int i = 0; i < TERMS * TERMS; i++) fit->covariance[i] = squared * covariance[i];
 }
 
+/* A start takes some time, though the data may not show it. */
+static double least_start(const pc_fit *fit) {
+    double least = fit->seconds[0];
+    for (int64_t i = 1; i < fit->count; i++) least = fmin(least, fit->seconds[i]);
+    return 1e-3 * least;
+}
+
 static void fit_all(pc_fit *fit, work *w) {
     double least = HUGE_VAL;
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
@@ -175,6 +182,7 @@ static void fit_all(pc_fit *fit, work *w) {
         least = loss;
         memcpy(fit->parameter, parameter, sizeof parameter);
     }
+    fit->parameter[ALPHA] = fmax(fit->parameter[ALPHA], least_start(fit));
     fit->parameter_count = TERMS;
     pc_fit_name_parameters(fit);
     keep(fit, w);

@@ -4,7 +4,10 @@
  *     seconds = alpha + step * (n - 1) + own * S + link * (n - 1)/n * S:
  * a start; a step for every further rank; what a rank does with the whole tensor, whoever it comes from (copies in its
  * memory; what a switch reduces or multicasts); and the bytes of a ring or of direct messages over its link. An
- * all-reduce passes the ring twice, which its step and link have in them. Large messages have the rate
+ * all-reduce passes the ring twice, which its step and link have in them. Steps of up to 8 ranks add up (B200 with 2, 4
+ * and 8 GPUs). Of more, a library uses trees and switches: n - 1 becomes 7 * ((n - 1)/7)^0.61, which gives the 0.53 ms
+ * that an all-reduce of 72 GB200 has beside its bytes (github.com/coreweave/nccl-tests, pull request 43: 512 MiB to
+ * 8 GiB). Large messages have the rate
  * 1 / (own + link * (n - 1)/n), which is bounded as n grows. Terms: Thakur, Rabenseifner, Gropp 2005, 'Optimization of
  * collective communication operations in MPICH'; protocols: github.com/NVIDIA/nccl, src/graph/tuning.cc.
  *
@@ -16,6 +19,8 @@
 #define PC_CALIB_FIT_FIT_LAW_H
 
 #include "calib/fit/fit_private.h"
+
+#include <math.h>
 
 enum {
     PC_LAW_PROTOCOLS = 3,
@@ -35,10 +40,16 @@ typedef struct pc_law {
     double change[PC_LAW_RANKS][PC_LAW_SWITCHES]; /* bytes from which on the next protocol sends, at n */
 } pc_law;
 
-/* Sums of the four terms beside their parameters. */
+static inline double pc_law_steps(double ranks) {
+    static const double ring = 7.0, power = 0.61;
+    double steps = ranks - 1.0;
+    return steps <= ring ? steps : ring * pow(steps / ring, power);
+}
+
+/* What stands beside the four parameters. */
 static inline void pc_law_terms(double bytes, double ranks, double term[PC_LAW_TERMS]) {
     term[0] = 1.0;
-    term[1] = ranks - 1.0;
+    term[1] = pc_law_steps(ranks);
     term[2] = bytes;
     term[3] = bytes * (ranks - 1.0) / ranks;
 }

@@ -78,6 +78,45 @@ static void best_seen(pc_fit *fit, const layer *l, double start[PARAMETERS]) {
     start[PERMUTE] = start[PC_GROUPS_MEMORY];
 }
 
+/* Of points that their grid has not seen: errors, and a scatter whose 95% interval holds 95% of them but for outliers
+ * (six deviations away, at most a twentieth of all), as fit.c has it. `size` has room for count. */
+static void conclude(pc_fit *fit, const double *left, double *size) {
+    static const double normal_95 = 1.959964;
+    double deviation = pc_robust_deviation(left, fit->count, size), outliers = 0.0, held = 0.0;
+    for (int64_t i = 0; i < fit->count; i++) {
+        size[i] = fabs(left[i]);
+        outliers += size[i] > 6.0 * deviation;
+    }
+    double inliers = 1.0 - fmin(outliers / (double)fit->count, 0.05);
+    fit->residual_deviation = fmax(deviation, pc_fit_quantile(size, fit->count, 0.95 * inliers) / normal_95);
+    for (int64_t i = 0; i < fit->count; i++) held += size[i] <= normal_95 * fit->residual_deviation;
+    for (int64_t i = 0; i < fit->count; i++) size[i] = fabs(expm1(-left[i])); /* foretold over measured, less 1 */
+    fit->cv_median = pc_fit_quantile(size, fit->count, 0.5);
+    fit->cv_p95 = pc_fit_quantile(size, fit->count, 0.95);
+    fit->cv_coverage = held / (double)fit->count;
+}
+
+/* What shapes have in common that the formula does not know: an autotuner's choices, quantisation. The grid leaves
+ * points out itself, so the fit is cross-validated by that: five parameters of thousands of points follow no single
+ * shape, and ten more grids would take a minute. */
+static pc_code smooth(pc_fit *fit, pc_error *error) {
+    static const pc_grid_plan plan = {
+        .axes = 5, .axis = {ROWS, EXPERTS, HIDDEN, INTER, SKEW}, .nodes = {6, 6, 4, 6, 4}};
+    double *work = pc_alloc(2 * (size_t)fit->count, sizeof *work), *left = work;
+    if (!work) return pc_error_no_memory(error);
+    pc_code code = pc_log_grid_fit(&plan, fit->x, DIMENSIONS, fit->residual, fit->count, left, &fit->grid, error);
+    if (!code) conclude(fit, left, work + fit->count);
+    for (int64_t i = 0; i < fit->count && !code; i++)
+        fit->residual[i] -= pc_log_grid_at(&fit->grid, fit->x + i * DIMENSIONS);
+    pc_free(work);
+    return code;
+}
+
+static double left_at(const pc_fit *fit, const double *point, double *variance) {
+    *variance = pc_log_grid_variance(&fit->grid, point);
+    return pc_log_grid_at(&fit->grid, point);
+}
+
 static pc_code fit_layer(pc_fit *fit, const double *near, pc_error *error) {
     layer l = layer_of(fit);
     double start[PARAMETERS];
@@ -88,7 +127,8 @@ static pc_code fit_layer(pc_fit *fit, const double *near, pc_error *error) {
     pc_free(fit->weight); /* had room for the rates; a layer has no surface over its points */
     fit->weight = NULL;
     pc_groups_problem problem = {point_seconds, &l, PARAMETERS, start, near != NULL};
-    return pc_groups_fit(fit, &problem, error);
+    pc_code code = pc_groups_fit(fit, &problem, error);
+    return code ? code : smooth(fit, error);
 }
 
 static pc_parameter_label label(int i) {
@@ -115,5 +155,6 @@ const pc_form pc_form_moe = {.dimensions = DIMENSIONS,
                              .label = label,
                              .fit = fit_layer,
                              .seconds = seconds_at,
+                             .left = left_at,
                              .has_parameters = has_parameters,
                              .has_rates = has_rates};

@@ -18,11 +18,11 @@ static pc_code take(const pc_import_row *row, pc_transfer_measurement *transfer,
 }
 
 /* A type that kernels do not have is kept as it stands: messages are bytes. */
-static double read_dtype(const pc_import_row *row, char dtype[16]) {
+static double read_dtype(const pc_import_row *row, double otherwise, char dtype[16]) {
     const char *cell = pc_import_row_cell(row, PC_COLUMN_DTYPE);
     const pc_import_dtype *known = cell[0] ? pc_import_dtype_of(cell) : NULL;
     snprintf(dtype, 16, "%.15s", known ? known->profile : cell);
-    return known ? known->bytes : 2.0;
+    return known ? known->bytes : otherwise;
 }
 
 /* ---- collectives ---- */
@@ -68,7 +68,7 @@ static pc_code read_ranks(const pc_import_row *row, pc_transfer_measurement *tra
 static pc_code read_size(const pc_import_row *row, pc_transfer_measurement *transfer, pc_error *error) {
     bool is_plain = pc_import_has(row->table, PC_COLUMN_BYTES);
     int64_t size;
-    double element = read_dtype(row, transfer->dtype);
+    double element = read_dtype(row, 2.0, transfer->dtype);
     pc_code code =
         pc_import_extent(row, is_plain ? PC_COLUMN_BYTES : PC_COLUMN_INFERRED_BYTES, "the size", 0, &size, error);
     if (!code) transfer->size_bytes = (double)size * (is_plain ? 1.0 : element);
@@ -120,7 +120,6 @@ bool pc_import_is_of_experts(const pc_import_row *row) {
 }
 
 static pc_code read_tokens(const pc_import_row *row, pc_transfer_measurement *x, pc_error *error) {
-    (void)read_dtype(row, x->dtype);
     pc_code code = pc_import_extent(row, PC_COLUMN_TOKENS, "tokens", 0, &x->tokens, error);
     if (!code) code = pc_import_extent(row, PC_COLUMN_HIDDEN, "hidden", 0, &x->hidden, error);
     if (!code) code = pc_import_extent(row, PC_COLUMN_TOPK, "topk", 0, &x->topk, error);
@@ -159,14 +158,14 @@ static pc_code read_places(const pc_import_row *row, pc_transfer_measurement *x,
     return PC_OK;
 }
 
-/* What comes back is of 16 bits, unless it is said to be of less. Of DeepEP's tables, which say no type, what goes is of 8:
- * of 16 it would be faster than the links. */
-static double element_of(const pc_transfer_measurement *x) {
-    bool is_back = strcmp(x->collective, "combine") == 0;
-    return is_back ? 2.0 : x->dtype[0] ? pc_import_dtype_of(x->dtype)->bytes : 1.0;
+/* Bytes of a number that is sent. What comes back is of 16 bits, unless it is said to be of less. Of DeepEP's tables,
+ * which say no type, what goes is of 8: of 16 it would be faster than the links. */
+static double read_element(const pc_import_row *row, const char *name, pc_transfer_measurement *x) {
+    double element = read_dtype(row, 1.0, x->dtype);
+    return strcmp(name, "combine") == 0 ? 2.0 : element;
 }
 
-/* `x` without its name, and its size in numbers. */
+/* `both` has no name yet, and its size in numbers. */
 static pc_code read_exchange(const pc_import_row *row, const char *name, pc_import_column time, pc_import_column sms,
                              const pc_transfer_measurement *both, pc_error *error) {
     pc_transfer_measurement made = *both, *x = &made;
@@ -180,7 +179,7 @@ static pc_code read_exchange(const pc_import_row *row, const char *name, pc_impo
     if (count > INT32_MAX) return pc_import_refuse(&row->import->text, error, "more than 2^31 SMs; expected fewer");
     x->sms = (int32_t)count;
     snprintf(x->collective, sizeof x->collective, "%s", name);
-    x->size_bytes *= element_of(x);
+    x->size_bytes *= read_element(row, name, x);
     pc_code code = pc_import_seconds(row, time, 0.0, &seconds, error);
     return code ? code : take(row, x, seconds, error);
 }

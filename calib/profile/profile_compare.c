@@ -124,6 +124,25 @@ static void add_tuning(pc_text *text, const pc_profile *a, const pc_profile *b) 
             pc_text_printf(text, "tuned %-10s%.4g -> %.4g\n", pc_tuned_rule_of(i)->name, tuned(a, i), tuned(b, i));
 }
 
+/* The first's fits beside what the second measured. */
+static pc_code add_judged(pc_text *text, const pc_profile *a, const pc_profile *b, pc_error *error) {
+    pc_code code = PC_OK;
+    int count = 0;
+    for (int64_t i = 0; i < a->fit_count && !code; i++) {
+        char name[128];
+        pc_judged x = {0};
+        code = pc_profile_judge(&a->fit[i], b, &x, error);
+        if (code || x.count == 0) continue;
+        if (count++ == 0) add_heading(text, "fits of the first at what the second measured");
+        pc_fit_name(&a->fit[i].key, name, sizeof name);
+        pc_text_printf(text, "  median error %.3g%%, 95th percentile %.3g%%, %.3g%% of %lld within the 95%% interval: ",
+                       100.0 * x.median, 100.0 * x.p95, 100.0 * x.held, (long long)x.count);
+        pc_text_add_line(text, name, PC_FIELD_TEXT_SIZE);
+        pc_text_add(text, "\n", 1);
+    }
+    return code;
+}
+
 static void add_table(pc_text *text, const pc_profile *a, const pc_profile *b) {
     add_device(text, a, b);
     add_tuning(text, a, b);
@@ -197,7 +216,26 @@ static void add_json_tuning(pc_text *text, const pc_profile *a, const pc_profile
     pc_text_printf(text, "}");
 }
 
-static void add_json(pc_text *text, const pc_profile *a, const pc_profile *b) {
+static pc_code add_json_judged(pc_text *text, const pc_profile *a, const pc_profile *b, pc_error *error) {
+    pc_code code = PC_OK;
+    int count = 0;
+    pc_text_printf(text, ", \"judged\": [");
+    for (int64_t i = 0; i < a->fit_count && !code; i++) {
+        char name[128];
+        pc_judged x = {0};
+        code = pc_profile_judge(&a->fit[i], b, &x, error);
+        if (code || x.count == 0) continue;
+        pc_fit_name(&a->fit[i].key, name, sizeof name);
+        pc_text_printf(text, "%s{\"fit\": ", count++ ? ", " : "");
+        pc_text_add_json(text, name);
+        pc_text_printf(text, ", \"measured\": %lld, \"median\": %.9g, \"p95\": %.9g, \"held\": %.9g}",
+                       (long long)x.count, x.median, x.p95, x.held);
+    }
+    pc_text_printf(text, "]");
+    return code;
+}
+
+static pc_code add_json(pc_text *text, const pc_profile *a, const pc_profile *b, pc_error *error) {
     const pc_fields *fields = &pc_profile_device_fields;
     int count = 0;
     pc_text_printf(text, "{\"device_differences\": [");
@@ -218,19 +256,26 @@ static void add_json(pc_text *text, const pc_profile *a, const pc_profile *b) {
     add_json_alone(text, "only_first", a, b);
     add_json_alone(text, "only_second", b, a);
     add_json_tuning(text, a, b);
+    pc_code code = add_json_judged(text, a, b, error);
     pc_text_printf(text, "}\n");
+    return code;
 }
 
 pc_code pc_profile_compare(const pc_profile *a, const pc_profile *b, pc_format format, FILE *stream, pc_error *error) {
     pc_number_scope scope = {0};
     pc_text text = {0};
+    pc_code code = PC_OK;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     if (format == PC_FORMAT_JSON)
-        add_json(&text, a, b);
+        code = add_json(&text, a, b, error);
     else if (format == PC_FORMAT_CSV)
         add_csv(&text, a, b);
-    else
+    else {
         add_table(&text, a, b);
+        code = add_judged(&text, a, b, error);
+    }
     pc_number_scope_leave(&scope);
-    return pc_text_out(&text, stream, error);
+    if (!code) return pc_text_out(&text, stream, error);
+    pc_text_free(&text);
+    return code;
 }

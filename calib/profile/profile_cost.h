@@ -32,12 +32,18 @@ void pc_profile_cost_free(pc_profile_cost *cost);
  * An operation is one or more runs of a kernel family (calib/profile/profile_runs.c, docs/calibration.md), cold where
  * that was measured. Up to 4 times outside the measured range its fit answers, with a warning from 1.25 on; beyond, the
  * roofline of the machine, in proportion to what the fit says at 4 times. What was not measured, the roofline answers.
- */
+ *
+ * A product asks the fit of its format (mxfp8 and fp8_block, where they have none, that of fp8). Of several tables the
+ * one that was measured as training runs it, then a library of training, then TensorRT-LLM's. Others' tables answer for
+ * a chip under load and with what lies between sites in their error; gradients and the backward pass of attention
+ * follow from forward tables. A profile of the library answers what gpu.kernels_for says, without warnings. */
 pc_cost_model pc_profile_cost_model(const pc_profile_cost *cost);
 
 /* The machine with what was measured in place of what its file says. That is a launch's host time, and reserved memory
- * if it is more. It is also the collectives of as many ranks in one domain as were measured, and messages in it, over
- * anything but loopback sockets. Borrowed from `cost`. */
+ * if it is more. It is also the collectives in one domain, of as many ranks as were measured or of any number if the
+ * profile has a law for them (of reductions the one of 16 bits; of the newest library), and messages in it, over
+ * anything but loopback sockets. Exchanges of experts have an answer beside them, also between nodes. Borrowed from
+ * `cost`. */
 const pc_machine *pc_profile_cost_machine(const pc_profile_cost *cost);
 
 /* Warnings, a line each, the same for any number of threads. For each sort of operation there is the shape that was

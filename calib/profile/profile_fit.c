@@ -98,10 +98,13 @@ static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *e
     bool is_made = g->point && g->sorted && g->group && g->x && g->seconds && is_twin;
     pc_code code = is_made ? pc_profile_mark_twins(profile, is_twin, error) : pc_error_no_memory(error);
     if (!code) take_points(g, profile, is_twin);
-    if (!code) find_groups(g);
     pc_free(is_twin);
-    if (code) grouping_free(g);
-    return code;
+    if (code) {
+        grouping_free(g);
+        return code;
+    }
+    find_groups(g);
+    return PC_OK;
 }
 
 static void gather(grouping *g, const group *points) {

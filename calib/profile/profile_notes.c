@@ -139,10 +139,11 @@ static void write_far(const pc_fit *fit, const far_point *point, char *line, siz
         used = (int)strlen(shape);
     }
     bool is_large = point->distance >= 1000.0;
+    bool is_left = point->distance > 4.0 && !pc_fit_form_is_transfer(fit->key.form); /* laws of transfers go on */
     pc_write_message(line, size, "%s: %s %.15g%s%s is %.*g times %s what was measured, %.15g to %.15g%s", name,
                      names[point->dimension], x, shape, shape[0] ? ")" : "", is_large ? 15 : 3,
                      is_large ? rint(point->distance) : point->distance, x > most ? "above" : "below", least, most,
-                     point->distance > 4.0 ? "; the roofline goes on from there" : "");
+                     is_left ? "; the roofline goes on from there" : "");
 }
 
 static int count_missing(const pc_notes *notes) {

@@ -44,10 +44,13 @@ static double extent_of(const extent *extents, const void *measurement, const ch
     return NAN;
 }
 
-/* "group": heads that share keys. */
+/* Heads of queries that share one of keys; 1 where that is not known. */
+static double group_of(const pc_kernel_measurement *k) {
+    return k->heads > 0 && k->kv_heads > 0 ? (double)k->heads / (double)k->kv_heads : 1.0;
+}
+
 static double of_kernel(const void *measurement, const char *name) {
-    const pc_kernel_measurement *k = measurement;
-    if (strcmp(name, "group") == 0) return k->kv_heads > 0 ? (double)k->heads / (double)k->kv_heads : 1.0;
+    if (strcmp(name, "group") == 0) return group_of(measurement);
     return extent_of(kernel_extents, measurement, name);
 }
 
@@ -106,8 +109,8 @@ static pc_fit_form form_of_kernel(const pc_kernel_measurement *k) {
     if (strcmp(k->kernel, "moe_layer") == 0) return PC_FIT_MOE;
     if (strncmp(k->kernel, "grouped_gemm", strlen("grouped_gemm")) == 0) return PC_FIT_GROUPED_GEMM;
     if (k->kind == PC_OPERATION_GEMM) return PC_FIT_GEMM;
-    if (k->kind != PC_OPERATION_ATTENTION) return PC_FIT_MEMORY;
-    return has_source(k) ? PC_FIT_FLASH : PC_FIT_ATTENTION;
+    if (k->kind == PC_OPERATION_ATTENTION) return has_source(k) ? PC_FIT_FLASH : PC_FIT_ATTENTION;
+    return PC_FIT_MEMORY;
 }
 
 /* What a calibration of ours does not say is empty: its fits have the keys that they always had. */
@@ -122,8 +125,10 @@ void pc_profile_point_of_kernel(const pc_kernel_measurement *k, pc_profile_point
     if (strcmp(k->out_dtype, k->dtype) != 0) copy_text(key->out_dtype, sizeof key->out_dtype, k->out_dtype);
     key->cache = (int32_t)k->cache;
     key->is_causal = k->kind == PC_OPERATION_ATTENTION && k->is_causal;
-    if (key->form == PC_FIT_FLASH) key->head_dim = k->k < INT32_MAX ? (int32_t)k->k : INT32_MAX;
-    if (k->kind == PC_OPERATION_ATTENTION) key->window = k->window;
+    if (key->form == PC_FIT_FLASH) {
+        key->head_dim = k->k < INT32_MAX ? (int32_t)k->k : INT32_MAX;
+        key->window = k->window;
+    }
     point->seconds = k->seconds.median;
     if (!pc_experts_point(k, key, point->x)) place_point(point, k, of_kernel);
 }

@@ -61,6 +61,15 @@ typedef struct pc_profile_point {
 void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
 void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
 
+/* ---- how far off a fit is of what another profile measured (profile_judge.c) ---- */
+
+typedef struct pc_judged {
+    int64_t count;            /* of measurements that the fit is for; 0: the rest is 0 too */
+    double median, p95, held; /* relative errors; the part of measurements that the 95% interval held */
+} pc_judged;
+
+pc_code pc_profile_judge(const pc_fit *fit, const pc_profile *measured, pc_judged *judged, pc_error *error);
+
 /* ---- text ---- */
 
 /* Writes the text out and frees it. */

@@ -11,17 +11,26 @@ static pc_family_run run_of(const char *function, const char *direction, double 
     return (pc_family_run){function, direction, times, bytes};
 }
 
+/* What makes numbers of 8 bits of those of 16, turns them or looks for the largest: moves bytes, as a copy does. */
+static bool is_cast(const char *function) {
+    static const char *const casts[] = {"cast", "cast_transpose", "transpose", "amax", "hadamard"};
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
+        if (strcmp(function, casts[i]) == 0) return true;
+    return false;
+}
+
+/* Dropout alone is the bias-dropout-residual kernel's work, byte for byte. */
+static const char *family_of(const char *function) {
+    if (is_cast(function)) return "copy";
+    return strcmp(function, "dropout") == 0 ? "residual" : function;
+}
+
 /* Families that have no direction. */
 static bool is_plain(const char *function) {
     static const char *const plain[] = {"add", "copy", "bias_gradient", "adam"};
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(function, plain[i]) == 0) return true;
     return false;
-}
-
-/* Dropout alone is the bias-dropout-residual kernel's work, byte for byte. */
-static const char *family_of(const char *function) {
-    return strcmp(function, "dropout") == 0 ? "residual" : function;
 }
 
 /* The share that the sum for a bias has of a backward operation's bytes, if there is a second kernel for it. Behind
@@ -36,7 +45,7 @@ static double bias_share(const pc_operation *operation) {
 
 static int memory_runs(const pc_operation *operation, pc_family_run runs[PC_FAMILY_RUNS]) {
     bool is_backward = operation->role != PC_GEMM_FORWARD;
-    const char *direction = is_plain(operation->function) ? "" : is_backward ? "_backward" : "_forward";
+    const char *direction = is_plain(family_of(operation->function)) ? "" : is_backward ? "_backward" : "_forward";
     double bytes = (double)operation->bytes, launches = operation->launches > 0 ? (double)operation->launches : 1.0,
            bias = bias_share(operation);
     if (operation->kind == PC_OPERATION_NORM && is_backward) {

@@ -19,7 +19,8 @@ pc_code pc_profile_show(const pc_profile *profile, pc_format format, FILE *strea
 
 /* Two profiles beside each other. It says what differs in their devices and versions, and what only one of them has.
  * For each fit that both have, it says what the second predicts over what the first predicts, at a few shapes that both
- * measured, and whether that lies within what the two 95% intervals allow. */
+ * measured, and whether that lies within what the two 95% intervals allow. Then, of each fit of the first, how far off it
+ * is of what the second measured itself: so rows that were left out of a fit judge it. */
 pc_code pc_profile_compare(const pc_profile *a, const pc_profile *b, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -88,6 +88,7 @@ static void add_grid(pc_text *text, const pc_log_grid *grid) {
 
 static void add_fit(pc_text *text, const pc_fit *fit) {
     add_fields(text, &pc_profile_fit_fields, fit);
+    add_fields(text, &pc_profile_fit_origin_fields, fit);
     add_numbers(text, "parameters", fit->parameter, fit->parameter_count);
     add_covariance(text, fit);
     add_numbers(text, "least", fit->least, fit->dimensions);

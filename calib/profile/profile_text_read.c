@@ -71,12 +71,17 @@ static bool set_number(const pc_field *field, void *row, const char *text) {
     return *end == '\0' && pc_field_set_integer(field, row, integer);
 }
 
+static const pc_field *find_field(const pc_fields *fields, const char *key) {
+    for (size_t i = 0; i < fields->count; i++)
+        if (strcmp(fields->field[i].name, key) == 0) return &fields->field[i];
+    return NULL;
+}
+
 /* What is behind the first comma, commas and all, is the value. */
 static pc_code take_field(reader *r, const pc_fields *fields, void *row) {
     char text[PC_FIELD_TEXT_SIZE];
-    const pc_field *field = NULL;
-    for (size_t i = 0; i < fields->count && !field; i++)
-        if (strcmp(fields->field[i].name, r->key) == 0) field = &fields->field[i];
+    const pc_field *field = find_field(fields, r->key);
+    if (!field && r->is_in_fit) field = find_field(&pc_profile_fit_origin_fields, r->key);
     if (!field || pc_profile_text_follows(r->key))
         return REFUSE(r, "is no key of a %s; expected one that this version knows", r->is_in_fit ? "fit" : "device");
     size_t length = *r->at == ',' ? strcspn(++r->at, "\n") : 0;

@@ -72,13 +72,13 @@ _pipecast_files() {
     done < <(compgen -f -- "$cur")
 }
 
-# The names that `pipecast list` has, in its first column or that of the number given; models and machines have a line of
-# headings.
+# The names that `pipecast list` has, in its first column or that of the number given; models, machines and profiles have a
+# line of headings.
 _pipecast_names() {
     local -a line
     local text
     {
-        [[ $1 == models || $1 == machines ]] && IFS= read -r
+        [[ $1 == models || $1 == machines || $1 == profiles ]] && IFS= read -r
         while IFS= read -r text; do
             read -ra line <<<"$text"
             [[ $text != ' '* ]] && echo "${line[${2:-0}]}"
@@ -126,10 +126,14 @@ _pipecast_values() {
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
+    run:--precision | plan:--precision)
+        _pipecast_words --list $(_pipecast_names precisions)
+        _pipecast_files .yaml
+        ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
-    run:--profile | plan:--profile) _pipecast_files .h5 ;;
+    run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
     plan:--layout) _pipecast_words even ends own ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
@@ -162,8 +166,9 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    list:0) _pipecast_words schedules models machines software scenarios keys ;;
+    list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
+    profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;
     profile:*) _pipecast_files .h5 .csv .txt ;;
     esac
     return 0

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* In pixels. */
-enum { PANEL_WIDTH = 460, PANEL_HEIGHT = 320, TITLE_HEIGHT = 48, COLUMNS = 3, LABELLED = 9 };
+enum { PANEL_WIDTH = 500, PANEL_HEIGHT = 320, TITLE_HEIGHT = 48, COLUMNS = 3, LABELLED = 9 };
 
 static const unsigned colours[] = {PC_STYLE_BLUE,   PC_STYLE_ORANGE, PC_STYLE_GREEN, PC_STYLE_VERMILION,
                                    PC_STYLE_PURPLE, PC_STYLE_SKY,    PC_STYLE_BLACK};
@@ -65,15 +65,24 @@ static void add_label(const pc_rates_series *series, int place, pc_text *script)
     pc_gnuplot_add_string(script, series->label, 44);
 }
 
-static void plot_series(const pc_rates_series *series, int number, int place, const char *path, pc_text *script) {
-    unsigned colour = colours[place % COLOURS];
-    pc_text_printf(script, "%s", place > 0 ? ", " : "plot ");
-    if (has_points(series))
-        pc_text_printf(script, "$points%d with points pointtype 7 pointsize %.3g linecolor rgb '#a0%06x' notitle, ",
-                       number, pc_picture_point_size(path, 0.3), colour);
-    pc_text_printf(script, "$line%d with lines linewidth 2 dashtype %d linecolor rgb '#%06x' ", number,
-                   place / COLOURS % 4 + 1, colour);
-    add_label(series, place, script);
+/* Points lie over all lines of the panel, which hide what they meet. */
+static void plot_lines(const pc_rates *rates, int panel, pc_text *script) {
+    for (int i = 0, place = 0; i < rates->series_count; i++) {
+        if (rates->series[i].panel != panel) continue;
+        pc_text_printf(script, "%s$line%d with lines linewidth 1.5 dashtype %d linecolor rgb '#%06x' ",
+                       place > 0 ? ", " : "plot ", i, place / COLOURS % 4 + 1, colours[place % COLOURS]);
+        add_label(&rates->series[i], place++, script);
+    }
+}
+
+static void plot_points(const pc_rates *rates, int panel, const char *path, pc_text *script) {
+    for (int i = 0, place = 0; i < rates->series_count; i++) {
+        if (rates->series[i].panel != panel) continue;
+        unsigned colour = colours[place++ % COLOURS];
+        if (has_points(&rates->series[i]))
+            pc_text_printf(script, ", $points%d with points pointtype 7 pointsize %.3g linecolor rgb '#80%06x' notitle",
+                           i, pc_picture_point_size(path, 0.3), colour);
+    }
 }
 
 static void add_axes(const pc_rates_panel *panel, pc_text *script) {
@@ -96,8 +105,8 @@ static void add_panel(const pc_rates *rates, int panel, int columns, int rows, c
     pc_text_printf(script, "set size %.9g,%.9g\nset origin %.9g,%.9g\n", 1.0 / columns, high,
                    (double)(panel % columns) / columns, (rows - 1 - panel / columns) * high);
     add_axes(&rates->panel[panel], script);
-    for (int i = 0, place = 0; i < rates->series_count; i++)
-        if (rates->series[i].panel == panel) plot_series(&rates->series[i], i, place++, path, script);
+    plot_lines(rates, panel, script);
+    plot_points(rates, panel, path, script);
     pc_text_printf(script, "\n");
 }
 

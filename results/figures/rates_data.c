@@ -72,13 +72,12 @@ double pc_rates_work(const pc_fit *fit, const double *point) {
 
 /* ---- a line ---- */
 
-/* Whether a dimension grows along the line: of layers of experts and messages the tokens alone do, of grouped products
- * the rows of a group, of products, attention and bytes all. */
+/* Whether a dimension grows along the line: of layers of experts and messages the tokens alone do, of all else whatever
+ * is an extent of a matrix, or bytes. */
 static bool grows(const pc_fit *fit, const char *name) {
     static const char *const sizes[] = {"bytes", "batch", "m", "n", "k"};
     bool is_of_messages = dimension_of(fit, "tokens") >= 0 || fit->key.form == PC_FIT_MOE;
     if (is_of_messages) return strcmp(name, "tokens") == 0 || strcmp(name, "rows") == 0;
-    if (dimension_of(fit, "groups") >= 0) return strcmp(name, "m") == 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(name, sizes[i]) == 0) return true;
     return false;
@@ -107,13 +106,17 @@ bool pc_rates_is_of(const pc_rates_series *series, const double *point) {
 
 /* ---- panels ---- */
 
-/* Operation, library and site; of attention the head too, of layers of experts the type. */
+/* Operation, library and site; of attention the head too, of layers of experts the type, of collectives the variant,
+ * which is the library's version. */
 static void name_panel(const pc_fit *fit, char *title, size_t size) {
     const pc_fit_key *key = &fit->key;
-    char head[32] = "", library[48] = "", site[48] = "", dtype[24] = "";
+    char head[32] = "", library[96] = "", site[48] = "", dtype[24] = "";
     if (key->head_dim > 0) snprintf(head, sizeof head, ", %d a head", (int)key->head_dim);
-    if (fit->key.form == PC_FIT_MOE) snprintf(dtype, sizeof dtype, " %s", key->dtype);
-    if (key->library[0]) snprintf(library, sizeof library, ", %s", key->library);
+    bool has_version = pc_fit_form_is_transfer(key->form) && key->variant[0];
+    if (key->form == PC_FIT_MOE) snprintf(dtype, sizeof dtype, " %s", key->dtype);
+    if (key->library[0])
+        snprintf(library, sizeof library, ", %s%s%s", key->library, has_version ? " " : "",
+                 has_version ? key->variant : "");
     if (key->site[0]) snprintf(site, sizeof site, " of %s", key->site);
     snprintf(title, size, "%s%s%s%s%s", key->subject, dtype, head, library, site);
 }
@@ -134,7 +137,7 @@ static void name_series(pc_rates_series *series) {
     label[0] = '\0';
     if (key->form != PC_FIT_MOE) add_words(label, size, "%s", key->dtype);
     add_words(label, size, "to %s", key->out_dtype);
-    add_words(label, size, "%s", key->variant);
+    if (!pc_fit_form_is_transfer(key->form)) add_words(label, size, "%s", key->variant);
     snprintf(number, sizeof number, "%lld", (long long)key->window);
     if (key->window > 0) add_words(label, size, "window %s", number);
     if (begins(key->subject, "attention") && !key->is_causal) add_words(label, size, "%s", "no mask");

@@ -670,8 +670,8 @@ class Others(Command):
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),
             ("is not an HDF5 file; expected a results file of pipecast", ["figure", TABLE5, "-o", "x.svg"]),
-            ("list: of what? expected schedules, models, machines, software, precisions, scenarios or keys", ["list"]),
-            ("list: 'gpus' (did you mean machines?); expected schedules, models, machines, software, precisions, scenarios or keys", ["list", "gpus"]),
+            ("list: of what? expected schedules, models, machines, software, precisions, profiles, scenarios or keys", ["list"]),
+            ("list: 'gpus' (did you mean machines?); expected schedules, models, machines, software, precisions, profiles, scenarios or keys", ["list", "gpus"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.bad(2, message, *arguments)

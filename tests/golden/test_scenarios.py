@@ -86,7 +86,7 @@ class Keys(Scenarios):
     def test_bad_words(self):
         self.bad("list: --format: unknown format 'html'; expected table, markdown or flags", "list", "keys", "--format", "html")
         self.bad("list: --format stands beside 'models'; expected it only with keys", "list", "models", "--format", "table")
-        self.bad("list: 'key' (did you mean keys?); expected schedules, models, machines, software, precisions, scenarios or keys", "list", "key")
+        self.bad("list: 'key' (did you mean keys?); expected schedules, models, machines, software, precisions, profiles, scenarios or keys", "list", "key")
 
 
 class Sweeps(Scenarios):
