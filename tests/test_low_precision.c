@@ -170,16 +170,18 @@ static void test_mxfp8_casts_both_ways(void **state) {
                      (2LL * 32 + 2 * 33) * (T / 32) * INPUTS + (2 * 32 + 2 * 33) * (weights / 32) / 4);
 }
 
-/* 18 bytes for 32: amaxes read 2, casts 2 + 18/32, and the other copy goes through the transform, 2 + 18/32 again. */
-static void test_nvfp4_rotates_what_weights_gradients_read(void **state) {
+/* 18 bytes for 32: amaxes read 2, casts 2, and write both copies, one of them rotated. */
+static void test_nvfp4_casts_and_rotates_at_once(void **state) {
     (void)state;
     pc_cut cut;
     pc_model model = llama_by("nvfp4", &cut);
     assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "amax"), 2LL * T * INPUTS);
-    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast"), (64LL + 18) * (T / 32) * INPUTS);
-    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "hadamard"), (64LL + 18) * (T / 32) * INPUTS);
-    assert_int_equal(bytes_by(&model, &cut, PC_PASS_B, "hadamard"), (64LL + 18) * (T / 32) * OUTPUTS);
-    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast_transpose"), (4 * 32 + 2 * 18) * (weights / 32) / 4);
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_B, "amax"), 2LL * T * OUTPUTS);
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast"), 0);
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "hadamard"), 0);
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast_transpose"),
+                     (64LL + 2 * 18) * (T / 32) * INPUTS + (4 * 32 + 2 * 18) * (weights / 32) / 4);
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_B, "cast_transpose"), (64LL + 2 * 18) * (T / 32) * OUTPUTS);
 }
 
 /* torchao, by rows: norms and the activation cast in their own kernels and write 16 bits beside, 1 more a number; what
@@ -228,8 +230,8 @@ static void test_inputs_are_kept_in_few_bits(void **state) {
         pc_cut cut;
         pc_model model = llama_by(rows[i].name, &cut);
         pc_part_activation x;
-        int64_t few = 2 * 4096 + 4096 + 14336, wide = 4 * 4096 + 2 * (6144 + 4096 + 28672);
-        int64_t token = rows[i].bytes_of_32 ? wide + few / 32 * rows[i].bytes_of_32 : 139264;
+        int64_t few = 2 * 4096 + 4096 + 14336, in_16 = 4 * 4096 + 2 * (6144 + 4096 + 28672);
+        int64_t token = rows[i].bytes_of_32 ? in_16 + few / 32 * rows[i].bytes_of_32 : 139264;
         int64_t for_w = 2 * 4096 + 4096 + 14336 + 6144 + 28672 + 2 * 4096;
         int64_t needs = rows[i].bytes_of_32 ? for_w / 32 * rows[i].bytes_of_32 : 2 * for_w;
         assert_int_equal(pc_part_activations(&model, &cut, &part, forms, &x, NULL), PC_OK);
@@ -242,18 +244,18 @@ static void test_inputs_are_kept_in_few_bits(void **state) {
 static void test_layers_of_both_sorts(void **state) {
     (void)state;
     pc_cut cut;
-    pc_model model = llama_by("fp8-delayed", &cut), wide = llama_by("bf16", &cut);
+    pc_model model = llama_by("fp8-delayed", &cut), in_16 = llama_by("bf16", &cut);
     const pc_pass_forms forms = {.splits = true};
     const pc_part both = {.layers = 5, .wide_layers = 2}, low = {.layers = 3}, high = {.layers = 2};
     pc_part_activation x, a, b;
     assert_int_equal(pc_part_activations(&model, &cut, &both, forms, &x, NULL), PC_OK);
     assert_int_equal(pc_part_activations(&model, &cut, &low, forms, &a, NULL), PC_OK);
-    assert_int_equal(pc_part_activations(&wide, &cut, &high, forms, &b, NULL), PC_OK);
+    assert_int_equal(pc_part_activations(&in_16, &cut, &high, forms, &b, NULL), PC_OK);
     assert_true(x.taken >= a.taken + b.taken && x.taken < a.taken + b.taken + 5);
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
         pc_operation_sums s = sums_of(&model, &cut, &both, (pc_pass_kind)kind, false),
                           t = sums_of(&model, &cut, &low, (pc_pass_kind)kind, false),
-                          u = sums_of(&wide, &cut, &high, (pc_pass_kind)kind, false);
+                          u = sums_of(&in_16, &cut, &high, (pc_pass_kind)kind, false);
         assert_int_equal(s.bytes, t.bytes + u.bytes);
         assert_int_equal(s.flops, t.flops + u.flops);
     }
@@ -262,11 +264,11 @@ static void test_layers_of_both_sorts(void **state) {
 static void test_weights_are_held_cached_or_neither(void **state) {
     (void)state;
     const pc_low_precision held = recipe("fp8-delayed"), cached = recipe("fp8-blockwise"), none = recipe("fp8-rowwise"),
-                           wide = recipe("bf16");
+                           in_16 = recipe("bf16");
     assert_int_equal(pc_low_precision_weight_bytes(&held, 3200), 2 * 3200);
     assert_int_equal(pc_low_precision_weight_bytes(&cached, 3200), 2 * 3200 + 2 * 3300);
     assert_int_equal(pc_low_precision_weight_bytes(&none, 3200), 2 * 3200);
-    assert_int_equal(pc_low_precision_weight_bytes(&wide, 3200), 2 * 3200);
+    assert_int_equal(pc_low_precision_weight_bytes(&in_16, 3200), 2 * 3200);
     assert_int_equal(pc_product_format_bytes(PC_PRODUCT_NVFP4, 33), 19); /* 18 of 32, and 18/32 of one, rounded up */
 }
 
@@ -365,12 +367,11 @@ static int64_t recount_tensor(const pc_low_precision *r, int own, int64_t n, boo
     bool both = is_low && w_low && r->keeps_inputs && r->copies == 2;
     int64_t bytes = 0;
     if (is_low) {
-        int64_t copies = both && !r->rotates ? 2 : 1;
+        int64_t copies = both ? 2 : 1;
         bytes += has_amax && !is_fused ? 2 * n : 0;
         bytes += copies * few(r->product[own], n);
         if (!is_fused || has_amax) bytes += 2 * n;                    /* a kernel of its own reads 16 bits */
         if (is_fused && !has_amax && r->keeps_inputs) bytes -= 2 * n; /* the maker leaves those out */
-        if (both && r->rotates) bytes += 2 * n + few(r->product[own], n);
     }
     if (w_low && (!r->keeps_inputs || !is_low)) bytes += 2 * n + few(r->product[2], n);
     return bytes;
@@ -465,7 +466,7 @@ int main(void) {
         cmocka_unit_test(test_current_scaling_reads_twice),
         cmocka_unit_test(test_one_copy_where_layouts_are_free),
         cmocka_unit_test(test_mxfp8_casts_both_ways),
-        cmocka_unit_test(test_nvfp4_rotates_what_weights_gradients_read),
+        cmocka_unit_test(test_nvfp4_casts_and_rotates_at_once),
         cmocka_unit_test(test_rowwise_casts_in_every_pass),
         cmocka_unit_test(test_tensorwise_gathers_weights_in_8_bits),
         cmocka_unit_test(test_inputs_are_kept_in_few_bits),

@@ -5,7 +5,7 @@
 static const double input_gradient_error = 0.03;
 static const double weight_gradient_rate = 0.98, weight_gradient_error = 0.05;
 static const double more_output_bytes = 6.0, seen_traffic = 0.5;
-static const double between_sites = 0.13;
+static const double between_sites = 0.14;
 
 static pc_estimate with_doubt(double seconds, pc_estimate from, double doubt) {
     double relative = from.standard_error / from.seconds;

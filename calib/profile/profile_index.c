@@ -37,18 +37,17 @@ static bool ends_in(const char *text, const char *end) {
     return size >= end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* Of several tables: sums of the right type, then what was measured as training runs it, then a library of training.
- * 0 of our own calibrations, which have one of each. */
+/* Of several tables: sums of the right type, then the library of which there are thousands of shapes. 0 of our own
+ * calibrations, which have one of each. */
 static int preference(const pc_fit_key *key) {
     bool is_sum = ends_in(key->subject, "weight_gradient"), has_fp32 = strcmp(key->out_dtype, "fp32") == 0;
     if (key->site[0] == '\0') return 0;
-    int library = strcmp(key->library, "transformer_engine") == 0 ? 2 : strcmp(key->library, "trtllm") == 0;
-    return 8 * (is_sum == has_fp32) + 4 * ends_in(key->site, "training") + library;
+    return 2 * (is_sum == has_fp32) + (strcmp(key->library, "trtllm") == 0);
 }
 
 /* 0: not at all. Buffers are cold in training: what a kernel reads was written long before. */
 static int rank_of(const pc_fit_key *key, const char *family, const char *dtype) {
-    enum { PREFERENCES = 16 };
+    enum { PREFERENCES = 4 };
     if (pc_fit_form_is_transfer(key->form) || strcmp(key->subject, family) != 0) return 0;
     int like = likeness(key->dtype, dtype);
     return like ? (2 * like + (key->cache == PC_CACHE_COLD)) * PREFERENCES + preference(key) : 0;
@@ -85,10 +84,15 @@ static const char *dtype_of(pc_product_format format) {
     return pc_product_format_name(format);
 }
 
-/* Tables of inference have the forward pass alone. */
-static pc_kernel_answer gradient_of(const pc_profile *profile, pc_gemm_role role, const char *dtype) {
+/* A product's own fit. Gradients of one site do not go with another site's forward products: where those are of a table
+ * of inference, which has the forward pass alone, gradients follow from them. */
+static pc_kernel_answer product_of(const pc_profile *profile, pc_gemm_role role, const char *dtype) {
+    int64_t own = best_fit(profile, PC_FIT_GEMM, products[role], dtype, false);
     int64_t forward = best_fit(profile, PC_FIT_GEMM, products[PC_GEMM_FORWARD], dtype, false);
-    if (forward < 0 || profile->fit[forward].key.site[0] == '\0') return (pc_kernel_answer){.fit = -1};
+    if (role == PC_GEMM_FORWARD || forward < 0) return answer_of(profile, own, dtype);
+    const char *site = profile->fit[forward].key.site;
+    if (site[0] == '\0' || (own >= 0 && strcmp(profile->fit[own].key.site, site) == 0))
+        return answer_of(profile, own, dtype);
     pc_kernel_answer answer = answer_of(profile, forward, dtype);
     answer.way = role == PC_GEMM_INPUT_GRADIENT ? PC_ANSWER_INPUT_GRADIENT : PC_ANSWER_WEIGHT_GRADIENT;
     return answer;
@@ -97,10 +101,8 @@ static pc_kernel_answer gradient_of(const pc_profile *profile, pc_gemm_role role
 static void set_products(pc_profile_index *index, int32_t answers_for) {
     for (int role = 0; role < 3; role++)
         for (int format = 0; format < PC_PRODUCT_FORMATS; format++) {
-            const char *dtype = dtype_of((pc_product_format)format);
-            int64_t fit = best_fit(index->profile, PC_FIT_GEMM, products[role], dtype, false);
-            pc_kernel_answer answer = answer_of(index->profile, fit, dtype);
-            if (fit < 0 && role != PC_GEMM_FORWARD) answer = gradient_of(index->profile, (pc_gemm_role)role, dtype);
+            pc_kernel_answer answer =
+                product_of(index->profile, (pc_gemm_role)role, dtype_of((pc_product_format)format));
             if (!(answers_for & 1 << format)) answer = (pc_kernel_answer){.fit = -1, .is_silent = true};
             index->product[role][format] = answer;
         }

@@ -50,7 +50,7 @@ typedef struct pc_low_precision {
     bool fuses_norm;         /* norms write their output in few bits; or find its largest number, if that comes first */
     bool fuses_activation;   /* likewise the MLP's activation, and its backward */
     bool splits_accumulator; /* products of gradients add up in fp32 outside the matrix units every so often */
-    bool rotates;            /* operands of weights' gradients go through a random Hadamard transform: a cast more */
+    bool rotates;            /* operands of weights' gradients go through a random Hadamard transform, in their cast */
     bool rounds_stochastically; /* gradients; in the cast, at no bytes of its own */
 } pc_low_precision;
 

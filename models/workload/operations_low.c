@@ -73,9 +73,7 @@ static bool is_for_w(const pc_builder *b, const pc_operand *x) {
 static void cast_operand(pc_builder *b, const pc_operand *x, pc_gemm_role role) {
     pc_product_format format = pc_low_format(b, role);
     if (!is_low(b, role)) return;
-    bool is_rotated = is_for_w(b, x) && b->low->rotates;
-    add_cast(b, x, format, is_for_w(b, x) && !is_rotated ? 2 : 1);
-    if (is_rotated) add(b, x->name, "hadamard", format, 2 * x->elements + bytes_of(format, x->elements), 1);
+    add_cast(b, x, format, is_for_w(b, x) ? 2 : 1);
 }
 
 static bool fuses(const pc_builder *b, pc_maker maker) {
