@@ -1,6 +1,5 @@
-/* Attention of tables of thousands of shapes: what the form's formula says by hand, what a fit recovers, which rows of
- * a table are of a cache of 8 bits, and how well fits of published tables foretell shapes that they have not seen. The
- * tables are not part of the repository: without them that part is skipped. */
+/* Attention of tables of thousands of shapes: what the form's formula says by hand, what a fit recovers, and which
+ * rows of a table are of a cache of 8 bits. Then how well fits of published tables foretell unseen shapes. The tables are not part of the repository: without them that part is skipped. */
 #include "tests/support.h"
 
 #include "calib/profile/profile_private.h"
