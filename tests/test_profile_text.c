@@ -16,6 +16,13 @@
     "form,transfer\nsubject,all_reduce\nlink,nvlink\nranks,8\nresidual_deviation,0.01\ncv_p95,\n"                      \
     "parameters,1e-06,1e+11,0.01\ncovariance,0,0,0,0,0,0\nleast,1000\nmost,1e+09\n"
 
+#define GEMM                                                                                                           \
+    "form,gemm\nsubject,gemm_forward\nprocessors,100\nparameters,1e+15,1,1e+12,1e-06\n"                                \
+    "covariance,0,0,0,0,0,0,0,0,0,0\nleast,1,1,1,1\nmost,1,65536,65536,65536\n"
+#define TABLE(burst, settle)                                                                                           \
+    "form,gemm\nsubject,gemm_forward\nprocessors,100\nparameters,1e+15,1,1e+12,1e-06,0," burst "," settle "\n"         \
+    "covariance,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\nleast,1,1,1,1\nmost,1,65536,65536,65536\n"
+
 static pc_profile read_text(const char *text) {
     pc_profile profile;
     pc_error error = {0};
@@ -199,6 +206,19 @@ static void refused_texts_say_where(void **state) {
         {HEAD LINE "grid,1,0,1\n", "own:14: grid: no axis; expected at most 5, each a dimension from 0 to 0"},
         {HEAD LINE "grid,0,1,0\n", "own:14: grid: nodes that fall; expected them to rise"},
         {HEAD LINE "grid_value,1\n", "own:14: grid_value: 0 values of the axes above; expected 1 to"},
+        {HEAD LINE "grid,0,1,2\ngrid_value,1,2\ngrid,0,1,2\n",
+         "own:16: grid: stands behind grid_value; expected all axes before it"},
+        {HEAD LINE "grid,0,1,2\ngrid_value,1,400000\nfits,1\n",
+         "own:16: form: the fit above has a grid that changes times beyond reason"},
+        {HEAD LINE "parameters,1e-06,1e+11,0.01\n", "own:14: parameters: stands there twice"},
+        {HEAD LINE "covariance,0,0,0,0,0,0\n", "own:14: covariance: has no place here; expected it once"},
+        {HEAD "form,transfer\ncovariance\n", "own:5: covariance: has no place here"},
+        {HEAD LINE "most,\t\n7\n", "own:14: most: number 1 of it; expected 1 of them"},
+        {HEAD LINE "most,1e300\nfits,1\n", "own:15: form: the fit above has no range"},
+        {HEAD GEMM "processors,0\nfits,1\n", "own:12: form: the fit above has no parameters"},
+        {HEAD GEMM "least,0.5,1,1,1\nfits,1\n", "own:12: form: the fit above has no range"},
+        {HEAD TABLE("-1", "0.005") "fits,1\n", "own:11: form: the fit above foretells nothing"},
+        {HEAD TABLE("0.1", "0") "fits,1\n", "own:11: form: the fit above foretells nothing"},
         {HEAD LINE "grid,0,1,2\nfits,1\n", "own:15: form: the fit above has axes of a grid alone"},
         {HEAD LINE "grid,0,1,2\ngrid_value,1,2,3\n", "own:15: grid_value: more behind; expected 2 numbers"},
         {HEAD

@@ -16,6 +16,14 @@ int64_t pc_log_grid_count(const pc_log_grid *grid) {
     return count;
 }
 
+bool pc_log_grid_is_sound(const pc_log_grid *grid) {
+    static const double most = 30.0;
+    int64_t count = pc_log_grid_count(grid);
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(grid->value[i]) <= most)) return false;
+    return true;
+}
+
 /* Without branches: shapes come in any order. */
 double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, int32_t *below) {
     const double *place = grid->place[axis];
