@@ -76,7 +76,7 @@ static void add_products(pc_profile *profile) {
     double points[64 * 4], seconds[64];
     pc_fit fit;
     for (int i = 0; i < 64; i++) {
-        double m = 512.0 * (double)(1 + i % 8), n = 256.0 * (double)(1 + i / 8), *x = points + 4 * i;
+        double m = 512.0 * (double)(1 + i % 8), n = 256.0 * (double)(1 + (i >> 3)), *x = points + 4 * i;
         x[0] = 1, x[1] = m, x[2] = n, x[3] = 2048;
         seconds[i] = (5e-6 + 2.0 * m * n * 2048.0 / 5e14) * (1.0 + 0.1 * sin(m / 600.0));
     }

@@ -68,7 +68,7 @@ static void take_points(grouping *g, const pc_profile *profile) {
 /* By key, in any order; of one key in that of the measurements. */
 static int compare_points(const void *left, const void *right) {
     const pc_profile_point *a = *(const pc_profile_point *const *)left, *b = *(const pc_profile_point *const *)right;
-    int order = memcmp(&a->key, &b->key, sizeof a->key);
+    int order = pc_fit_key_order(&a->key, &b->key);
     return order ? order : a < b ? -1 : a > b;
 }
 
@@ -81,7 +81,7 @@ static void find_groups(grouping *g) {
     qsort(g->sorted, (size_t)g->usable, sizeof *g->sorted, compare_points);
     for (int64_t at = 0, end; at < g->usable; at = end) {
         const pc_fit_key *key = &g->sorted[at]->key;
-        for (end = at + 1; end < g->usable && memcmp(key, &g->sorted[end]->key, sizeof *key) == 0;) end++;
+        for (end = at + 1; end < g->usable && pc_fit_key_is(key, &g->sorted[end]->key);) end++;
         g->group[g->groups++] = (group){&g->sorted[at], end - at};
     }
     qsort(g->group, (size_t)g->groups, sizeof *g->group, compare_groups);
