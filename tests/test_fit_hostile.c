@@ -1,10 +1,11 @@
-/* Points that are like nothing, of every form, and texts of shipped profiles with a number changed: answers that are
- * times, or a refusal. Numbers of choices that nobody has. */
+/* Points that are like nothing, of every form, and texts of shipped profiles and tables with a value changed: answers
+ * that are times, or a refusal. Numbers of choices that nobody has. */
 #include "calib/fit/fit.h"
+#include "calib/import/import.h"
 #include "calib/profile/profile_text.h"
 #include "engine/alloc.h"
 #include "scenarios/library.h"
-#include "tests/support.h"
+#include "tests/folder.h"
 
 #include <math.h>
 #include <string.h>
@@ -160,6 +161,69 @@ static void damaged_texts(void **state) {
     pc_free(made);
 }
 
+/* ---- tables, damaged ---- */
+
+static const struct table {
+    const char *header, *row; /* the row's %d: a size that rises */
+    int fields;
+} tables[] = {
+    {"system,framework,version,dtype,m,n,k,latency_ms", "b200_sxm,trtllm,1.3,bfloat16,%d,4096,4096,0.5", 8},
+    {"system,framework,version,kernel,dtype,tokens,hidden,inter,topk,experts,moe_tp,moe_ep,distribution,latency_ms",
+     "b200_sxm,trtllm,1.3,cutlass,fp8,%d,4096,2048,6,256,2,32,power_law_1.2,0.08", 14},
+    {"system,version,nodes,hidden,tokens,topk,experts,dispatch_sms,dispatch_us,combine_sms,combine_us",
+     "b200_sxm,0.5,1,2048,%d,8,128,4,185.7,4,194.4", 11},
+    {"system,framework,version,op,dtype,gpus,message_bytes_inferred,latency_ms",
+     "b200_sxm,nccl,2.29.2,all_gather,half,2,%d,0.007", 8},
+    {"system,framework,version,dtype,batch,seq,heads,kv_heads,head_dim,window,latency_ms",
+     "b200_sxm,trtllm,1.3,bfloat16,4,%d,96,96,64,0,18.02", 11},
+};
+
+/* Nineteen rows, in the `damaged`th of which a field has another value. */
+static void write_table(const char *path, const struct table *table, int field, const char *value, int damaged) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fprintf(file, "%s\n", table->header);
+    for (int i = 0; i < 19; i++) {
+        char row[200], *at = row;
+        snprintf(row, sizeof row, table->row, 256 * (i + 1));
+        if (i != damaged) {
+            fprintf(file, "%s\n", row);
+            continue;
+        }
+        for (int skip = 0; skip < field; skip++) at = strchr(at, ',') + 1;
+        fprintf(file, "%.*s%s%s\n", (int)(at - row), row, value, at + strcspn(at, ","));
+    }
+    fclose(file);
+}
+
+static void check_table(const char *path, const char *what) {
+    pc_profile profile = {.device.processors = 148};
+    pc_error error = {0};
+    pc_code code = pc_profile_import(&profile, path, NULL, &error);
+    assert_true(code == PC_OK || code == PC_ERROR_INPUT);
+    if (code && (!strstr(error.message, path) || !strstr(error.message, "; expected ")))
+        fail_msg("%s: '%s'", what, error.message);
+    if (!code) assert_int_equal(pc_profile_fit(&profile, NULL, NULL), PC_OK);
+    check_read(&profile, what);
+    pc_profile_free(&profile);
+}
+
+/* In each field a number too large or too small, none, or no number; refused with its line, or of no harm. */
+static void damaged_tables(void **state) {
+    static const char *const values[] = {
+        "nan",     "inf", "-1", "0", "", "1e308", "1e-30", "281474976710656", "x", "\"", "1,2", "281474976710655",
+        "\"a\nb\""};
+    const folder *at = *state;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (int field = 0; field < tables[t].fields; field++)
+            for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+                char what[120];
+                snprintf(what, sizeof what, "table %d, field %d: %s", (int)t, field, values[v]);
+                write_table(at->file, &tables[t], field, values[v], (int)(v % 19));
+                check_table(at->file, what);
+            }
+}
+
 /* ---- choices ---- */
 
 /* Of e experts in g equal parts a token that chooses k misses one part with C(e - e/g, k) / C(e, k): of 2^40 in 8 parts
@@ -178,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_like_nothing),
         cmocka_unit_test(damaged_texts),
+        cmocka_unit_test_prestate_setup_teardown(damaged_tables, make_folder, remove_folder, "table.csv"),
         cmocka_unit_test(choices_that_nobody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

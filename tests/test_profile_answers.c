@@ -1,6 +1,7 @@
 /* Which fit of others' tables answers for an operation: formats, libraries, sizes of heads, gradients of forward
  * tables, profiles of the library; and answers that several threads ask for and remember at once. */
 #include "calib/profile/profile_cost.h"
+#include "calib/profile/profile_index.h"
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
@@ -277,6 +278,31 @@ static void casts_are_copies(void **state) {
     pc_profile_free(&profile);
 }
 
+/* However many fits a family has, the next one is found. */
+static void families_are_counted_once(void **state) {
+    (void)state;
+    pc_profile profile = {.device = {.gpu = "example"}};
+    pc_machine machine = example_machine();
+    pc_fit fit = {.key = {.form = PC_FIT_MEMORY, .subject = "copy", .dtype = "bf16"},
+                  .parameter_count = 3,
+                  .parameter = {2e-6, 1e12, 0.01},
+                  .residual_deviation = 0.01,
+                  .dimensions = 1,
+                  .least = {0x1p16},
+                  .most = {0x1p30}};
+    for (int i = 0; i <= PC_INDEX_FAMILIES; i++) {
+        pc_fit made = fit;
+        snprintf(made.key.subject, sizeof made.key.subject, i < PC_INDEX_FAMILIES ? "copy" : "gelu_forward");
+        add_fit(&profile, &made);
+    }
+    pc_profile_cost *cost = make_cost(&profile, &machine);
+    pc_operation x = rows_of("gelu", PC_GEMM_FORWARD, 1 << 24);
+    check_close(ask(cost, &x).seconds, 2e-6 + 0x1p24 / 1e12, 1e-12);
+    assert_int_equal(count_warnings(cost), 0);
+    pc_profile_cost_free(cost);
+    pc_profile_free(&profile);
+}
+
 /* ---- answers, remembered ---- */
 
 /* More shapes than are remembered, each asked by all threads in another order: what it was kept with, or nothing. */
@@ -351,6 +377,7 @@ int main(void) {
         cmocka_unit_test(attention_asks_by_the_size_of_its_heads),
         cmocka_unit_test(shipped_profiles_answer_what_they_are_for),
         cmocka_unit_test(casts_are_copies),
+        cmocka_unit_test(families_are_counted_once),
         cmocka_unit_test(threads_remember_what_is_right),
         cmocka_unit_test(every_number_of_an_operation_counts),
     };

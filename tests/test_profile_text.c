@@ -173,6 +173,21 @@ static void keys_come_back(void **state) {
     pc_profile_free(&profile);
 }
 
+/* A name cannot end its line. */
+static void names_stay_on_their_line(void **state) {
+    (void)state;
+    pc_profile profile = {.device = {.gpu = "own", .origin = "a file\nfits,7\r\n"}};
+    add_products(&profile);
+    snprintf(profile.fit[0].key.site, sizeof profile.fit[0].key.site, "here\nform,gemm");
+    pc_text text = write_profile(&profile);
+    pc_profile found = read_text(text.data);
+    assert_string_equal(found.device.origin, "a file fits,7  ");
+    assert_string_equal(found.fit[0].key.site, "here form,gemm");
+    pc_text_free(&text);
+    pc_profile_free(&found);
+    pc_profile_free(&profile);
+}
+
 /* ---- what is refused ---- */
 
 static void refused_texts_say_where(void **state) {
@@ -285,6 +300,7 @@ int main(void) {
         cmocka_unit_test(what_is_read_answers_as_what_was_written),
         cmocka_unit_test(the_same_profile_gives_the_same_text),
         cmocka_unit_test(keys_come_back),
+        cmocka_unit_test(names_stay_on_their_line),
         cmocka_unit_test(refused_texts_say_where),
         cmocka_unit_test(reading_and_writing_may_be_refused_memory),
         cmocka_unit_test(shipped_profiles_are_whole),
