@@ -61,11 +61,13 @@ static pc_code read_basis(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
                           node->text);
 }
 
-/* "2026-11-23". */
+/* "2026-11-23": ten bytes, of which sscanf would take signs and spaces. */
 static bool is_date(const char *text) {
-    int year, month, day, length = 0;
-    bool is_read = sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) == 3;
-    return is_read && length == 10 && text[10] == '\0' && month >= 1 && month <= 12 && day >= 1 && day <= 31;
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year, month, day;
+    bool is_formed = strlen(text) == 10 && strspn(text, "0123456789-") == 10 && text[4] == '-' && text[7] == '-';
+    if (!is_formed || strchr(text + 8, '-') || sscanf(text, "%4d-%2d-%2d", &year, &month, &day) != 3) return false;
+    return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
 }
 
 static pc_code read_date(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
