@@ -211,4 +211,6 @@ void pc_low_precision_hash(const pc_low_precision *low, pc_hash *hash) {
         field.place = rules[i].place;
         pc_field_hash(&field, &recipe, hash);
     }
+    const pc_field name = {.type = PC_FIELD_TEXT, PC_FIELD_AT(pc_low_precision, name)};
+    if (pc_low_precision_is_on(low)) pc_field_hash(&name, low, hash);
 }
