@@ -61,12 +61,18 @@ static pc_code read_basis(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
                           node->text);
 }
 
-/* "2026-11-23": ten bytes, of which sscanf would take signs and spaces. */
+static int two_digits(const char *text) {
+    return 10 * (text[0] - '0') + text[1] - '0';
+}
+
+/* "2026-11-23". */
 static bool is_date(const char *text) {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year, month, day;
-    bool is_formed = strlen(text) == 10 && strspn(text, "0123456789-") == 10 && text[4] == '-' && text[7] == '-';
-    if (!is_formed || strchr(text + 8, '-') || sscanf(text, "%4d-%2d-%2d", &year, &month, &day) != 3) return false;
+    const char form[] = "0000-00-00";
+    if (strlen(text) != strlen(form)) return false;
+    for (const char *f = form, *x = text; *f; f++, x++)
+        if (*f == '-' ? *x != '-' : *x < '0' || *x > '9') return false;
+    int month = two_digits(text + 5), day = two_digits(text + 8);
     return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
 }
 
