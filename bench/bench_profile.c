@@ -20,7 +20,7 @@ static int64_t side(bench_random *random, int64_t most) {
 
 static void draw_rows(double *x, double *seconds) {
     bench_random random = {88172645463325252u};
-    for (int i = 0; i < ROWS; i++) {
+    for (int64_t i = 0; i < ROWS; i++) {
         double *row = x + 4 * i;
         row[0] = 1.0;
         row[1] = (double)side(&random, 64), row[2] = (double)side(&random, 64), row[3] = (double)side(&random, 64);

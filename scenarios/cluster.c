@@ -94,6 +94,14 @@ static pc_code check_replicas(const pc_setting *setting, pc_error *error) {
     return pc_error_blame(error, "expand", "stands beside granularity: operations; expected granularity: pass with it");
 }
 
+/* Operations are run one by one, and a collective is one of them. */
+static pc_code check_pieces(const pc_setting *setting, pc_error *error) {
+    bool has_operations = pc_setting_integer(setting, PC_KEY_GRANULARITY) != PC_GRANULARITY_PASS;
+    if (!pc_setting_is_on(setting, PC_KEY_OVERLAP_TP_PIECES) || !has_operations) return PC_OK;
+    return pc_error_blame(error, pc_key_path(PC_KEY_OVERLAP_TP_PIECES),
+                          "stands beside granularity: operations; expected granularity: pass with it");
+}
+
 /* Pieces of a loss that is not computed in pieces. */
 static pc_code check_loss(const pc_setting *setting, pc_error *error) {
     int64_t loss = pc_setting_integer(setting, PC_KEY_CROSS_ENTROPY);
@@ -158,6 +166,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     if (!code) code = pc_setting_check_profile(setting, error);
     if (!code) code = check_precision(setting, error);
     if (!code) code = check_replicas(setting, error);
+    if (!code) code = check_pieces(setting, error);
     if (!code) code = check_loss(setting, error);
     if (!code) code = check_partition(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);

@@ -63,9 +63,15 @@ static pc_code read_basis(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {
 
 /* "2026-11-23". */
 static bool is_date(const char *text) {
-    int year, month, day, length = 0;
-    bool is_read = sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &length) == 3;
-    return is_read && length == 10 && text[10] == '\0' && month >= 1 && month <= 12 && day >= 1 && day <= 31;
+    static const char form[] = "dddd-dd-dd";
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    if (strlen(text) != sizeof form - 1) return false;
+    for (size_t i = 0; i < sizeof form - 1; i++) {
+        bool is_digit = text[i] >= '0' && text[i] <= '9';
+        if (form[i] == 'd' ? !is_digit : text[i] != '-') return false;
+    }
+    int month = 10 * (text[5] - '0') + text[6] - '0', day = 10 * (text[8] - '0') + text[9] - '0';
+    return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
 }
 
 static pc_code read_date(const pc_tree *tree, pc_gpu *gpu, pc_error *error) {

@@ -80,6 +80,18 @@ _Static_assert(sizeof(pc_precision) == 4 && sizeof(pc_product_format) == 4 && si
                    sizeof(pc_low_weights) == 4,
                "words are written as int32_t");
 
+/* Products in 16 bits are in those of memory; and who says bf16 or fp16 means no recipe, in tables and messages. */
+static pc_code check_wide(const pc_tree *tree, const char *path, pc_product_format format,
+                          const pc_precision_recipe *recipe, pc_error *error) {
+    const char *name = recipe->low.name;
+    if (format == PC_PRODUCT_FP16 && recipe->precision != PC_PRECISION_FP16)
+        return pc_tree_refuse(tree, path, error, "fp16 beside memory: bf16; expected bf16, or memory: fp16");
+    if (pc_product_format_is_low(format) && (strcmp(name, "bf16") == 0 || strcmp(name, "fp16") == 0))
+        return pc_tree_refuse(tree, "precision", error, "%s beside %s: %s; expected a name of the recipe's own", name,
+                              path, pc_product_format_name(format));
+    return PC_OK;
+}
+
 /* What cannot go together. */
 static pc_code check_recipe(const pc_tree *tree, const pc_precision_recipe *recipe, pc_error *error) {
     static const char *const paths[PC_LOW_PRODUCTS] = {"forward", "input_gradient", "weight_gradient"};
@@ -87,6 +99,8 @@ static pc_code check_recipe(const pc_tree *tree, const pc_precision_recipe *reci
     const char *name = pc_product_format_name(low->product[0]);
     for (int i = 0; i < PC_LOW_PRODUCTS; i++) {
         bool is_low = pc_product_format_is_low(low->product[i]);
+        pc_code code = check_wide(tree, paths[i], low->product[i], recipe, error);
+        if (code) return code;
         if (is_low && recipe->precision == PC_PRECISION_FP16)
             return pc_tree_refuse(tree, paths[i], error,
                                   "%s beside memory: fp16; expected memory: bf16, which has the range that is needed",
@@ -197,4 +211,6 @@ void pc_low_precision_hash(const pc_low_precision *low, pc_hash *hash) {
         field.place = rules[i].place;
         pc_field_hash(&field, &recipe, hash);
     }
+    const pc_field name = {.type = PC_FIELD_TEXT, PC_FIELD_AT(pc_low_precision, name)};
+    if (pc_low_precision_is_on(low)) pc_field_hash(&name, low, hash);
 }

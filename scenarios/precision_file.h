@@ -27,7 +27,7 @@ pc_code pc_precision_check_gpu(const pc_low_precision *low, const pc_gpu *gpu, p
 /* The recipe on a GPU that may need fewer copies. */
 void pc_precision_fit_gpu(const pc_gpu *gpu, pc_low_precision *low);
 
-/* Adds all that decides a result; not the name. */
+/* Adds all that decides a result; of a recipe of few bits its name, too, since rows and messages say it. */
 void pc_low_precision_hash(const pc_low_precision *low, pc_hash *hash);
 
 #endif

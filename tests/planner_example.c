@@ -31,12 +31,34 @@ static pc_machine draw_machine(test_random *random) {
     return machine;
 }
 
+/* Products in 8 bits, whose dimensions every tp that divides the heads leaves multiples of 16; from the program's
+ * stream. */
+static void draw_precision(test_random *own, pc_iteration_spec *spec) {
+    pc_model *model = &spec->model;
+    pc_low_precision *low = &model->low;
+    if (toss(own)) return;
+    model->ffn_hidden = 192 * (1 + model->ffn_hidden % 40);
+    spec->cut.seq_len = (spec->cut.seq_len + 15) / 16 * 16;
+    spec->machine.gpu.matrix_fp8_flops_per_s = 2 * spec->machine.gpu.matrix_flops_per_s;
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++) low->product[i] = PC_PRODUCT_FP8;
+    low->scaling = (pc_scaling)test_between(own, PC_SCALING_DELAYED, PC_SCALING_ROW);
+    low->weights = (pc_low_weights)test_between(own, PC_LOW_WEIGHTS_EACH, PC_LOW_WEIGHTS_HELD);
+    low->copies = (int32_t)test_between(own, 1, 2);
+    if (toss(own))
+        low->bf16_first = (int32_t)test_between(own, 0, 5), low->bf16_last = (int32_t)test_between(own, 0, 5);
+    low->gathers_parameters = toss(own);
+    low->gathers_activations = toss(own);
+    low->keeps_inputs = toss(own);
+    low->fuses_norm = toss(own);
+}
+
 /* What a program decides; from a stream of its own, so that all else is drawn as without it. */
 static void draw_program(pc_iteration_spec *spec) {
     test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
     if (toss(&own)) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec->cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     if (toss(&own)) spec->optimizer_kernels = PC_OPTIMIZER_SEPARATE;
+    draw_precision(&own, spec);
 }
 
 static pc_plan_base draw_base(test_random *random) {

@@ -309,6 +309,10 @@ static void test_bad_input(void **state) {
     spec.granularity = PC_GRANULARITY_OPERATIONS;
     expect_error(&spec, "expanded replicas by operations");
     spec = example_spec();
+    spec.pipelines_tp = true;
+    spec.granularity = PC_GRANULARITY_OPERATIONS;
+    expect_error(&spec, "overlap.tp_pieces with granularity operations");
+    spec = example_spec();
     spec.machine.network.bandwidth_bytes_per_s = 1e-3;
     expect_error(&spec, "expected at most 7200 s");
 }

@@ -4,6 +4,7 @@
 #include "models/training/finish.h"
 #include "models/training/iteration.h"
 #include "models/training/outline.h"
+#include "models/training/outline_memo.h"
 #include "models/workload/memory.h"
 #include "models/workload/operation.h"
 #include "tests/iteration_example.h"
@@ -539,6 +540,50 @@ static void test_masked_flops(void **state) {
     assert_int_equal(pc_iteration_masked_flops(&spec, &masked, &error), PC_ERROR_INPUT);
 }
 
+/* ---- what outlines share ---- */
+
+static double forward_of(const pc_iteration_spec *spec, pc_outline_memo *memo) {
+    pc_outline outline;
+    if (pc_outline_make_with(spec, NULL, memo, &outline, NULL)) fail();
+    double seconds = pc_outline_part(&outline, 1, 0)->pass[PC_PASS_F].kernel_s;
+    pc_outline_free(&outline);
+    return seconds;
+}
+
+static pc_iteration_spec spec_of_few_bits(pc_low_weights weights) {
+    pc_iteration_spec spec = example_spec();
+    spec.machine.gpu.matrix_fp8_flops_per_s = 600e12;
+    spec.model.low = (pc_low_precision){.product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8},
+                                        .scaling = PC_SCALING_DELAYED,
+                                        .weights = weights,
+                                        .copies = 1,
+                                        .gathers_parameters = weights == PC_LOW_WEIGHTS_EACH};
+    return spec;
+}
+
+/* Casts that the first of m microbatches makes count an m-th in each pass: what a memo has of other m is no answer. Nor
+ * is what it has of other ZeRO, where ZeRO 3 gathers few bits, which no pass casts then; but over one replica, which
+ * gathers nothing. */
+static void test_a_memo_knows_what_casts_depend_on(void **state) {
+    (void)state;
+    pc_outline_memo *memo[2];
+    pc_iteration_spec once = spec_of_few_bits(PC_LOW_WEIGHTS_CACHED), each = spec_of_few_bits(PC_LOW_WEIGHTS_EACH);
+    for (int i = 0; i < 2; i++) assert_int_equal(pc_outline_memo_create(&memo[i], NULL), PC_OK);
+    for (int m = 4; m <= 16; m *= 2) {
+        once.cut.microbatches = m;
+        assert_true(forward_of(&once, memo[0]) == forward_of(&once, NULL));
+    }
+    for (each.cut.zero = 0; each.cut.zero < 4; each.cut.zero++)
+        assert_true(forward_of(&each, memo[1]) == forward_of(&each, NULL));
+    each.cut.zero = 1;
+    double casts = forward_of(&each, NULL);
+    each.cut.zero = 3;
+    assert_true(forward_of(&each, NULL) < casts);
+    each.cut.dp = 1;
+    assert_true(forward_of(&each, NULL) == casts);
+    for (int i = 0; i < 2; i++) pc_outline_memo_free(memo[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_schedule_that_recomputes),
@@ -563,6 +608,7 @@ int main(void) {
         cmocka_unit_test(test_bytes_of_zero_and_of_ties),
         cmocka_unit_test(test_bytes_do_not_depend_on_the_schedule),
         cmocka_unit_test(test_masked_flops),
+        cmocka_unit_test(test_a_memo_knows_what_casts_depend_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

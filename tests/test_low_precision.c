@@ -210,6 +210,8 @@ static void test_tensorwise_gathers_weights_in_8_bits(void **state) {
     assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast"), inputs + 5 * weights);
     assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "amax"), 2LL * T * 4096);
     cut.zero = 3;
+    assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast"), inputs + 5 * weights); /* of one replica: there */
+    cut.dp = 2;
     assert_int_equal(bytes_by(&model, &cut, PC_PASS_F, "cast"), inputs);
     assert_int_equal(bytes_by(&model, &cut, PC_PASS_B, "transpose"), 2 * weights);
 }
@@ -325,6 +327,7 @@ static pc_model even_model(test_random *random, pc_cut *cut) {
     cut->seq_len = 1024 * test_between(random, 1, 4);
     cut->microbatches = test_between(random, 1, 5);
     cut->zero = (int)test_between(random, 0, 3);
+    cut->dp = (int)test_between(random, 1, 2);
     return model;
 }
 
@@ -382,7 +385,7 @@ static int64_t recount_weight(const pc_low_precision *r, const pc_cut *cut, int6
     bool has_amax = r->scaling == PC_SCALING_CURRENT || r->scaling == PC_SCALING_TWO_LEVEL;
     bool b_low = pc_product_format_is_low(r->product[1]);
     int64_t low = few(r->product[0], n), read = has_amax ? 4 * n : 2 * n;
-    if (r->weights == PC_LOW_WEIGHTS_EACH && r->gathers_parameters && cut->zero == 3)
+    if (r->weights == PC_LOW_WEIGHTS_EACH && r->gathers_parameters && cut->zero == 3 && cut->dp > 1)
         return b_low && r->copies == 2 ? 2 * low : 0;
     if (r->weights == PC_LOW_WEIGHTS_EACH) return (read + low) * (b_low ? 2 : 1);
     if (r->weights == PC_LOW_WEIGHTS_HELD && r->gathers_parameters)

@@ -310,7 +310,7 @@ static void test_a_plan_is_its_iteration(void **state) {
     (void)state;
     test_random random = {713};
     int64_t checked = 0;
-    for (long i = 0; i < test_cases(20, 100); i++) {
+    for (long i = 0; i < test_cases(40, 100); i++) {
         example_space x;
         draw_space(&random, 2000, false, &x);
         pc_plan_request request = {.objectives = {PC_PLAN_COST}, .objective_count = 1, .top = 3, .threads = 1};

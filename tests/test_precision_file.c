@@ -67,6 +67,10 @@ static void test_files(void **state) {
                ":3: forward: fp8 beside memory: fp16; expected memory: bf16, which has the range that is needed");
     check_file("precision: mine\nforward: fp8\nweight_gradient: mxfp8\n",
                ":3: weight_gradient: mxfp8 beside forward: fp8; expected the same, or bf16");
+    check_file("precision: mine\nforward: fp16\n",
+               ":2: forward: fp16 beside memory: bf16; expected bf16, or memory: fp16");
+    check_file("precision: bf16\nforward: fp8\n",
+               ":1: precision: bf16 beside forward: fp8; expected a name of the recipe's own");
     check_file("precision: mine\nforward: fp9\n", ":2: forward: fp9: unknown word (did you mean fp8");
     check_file("precision: mine\nforward: fp8\nhadamard: true\n",
                ":3: hadamard: true beside weight_gradient: bf16; expected a format of few bits, whose product it is");

@@ -69,6 +69,37 @@ static void what_is_written_comes_back(void **state) {
     pc_profile_free(&profile);
 }
 
+/* A collective measured from 64 MiB to 1 TiB, 1 us and 100 GB/s of ranks alike: its smallest size is no side of a
+ * shape. With a grid, of which each number comes back; a grid whose values are powers of ten is refused. */
+static void large_messages_come_back(void **state) {
+    const folder *at = *state;
+    const pc_fit_key key = {
+        .form = PC_FIT_LAW, .subject = "all_gather", .link = "nvlink", .nodes = 1, .library = "nccl"};
+    double points[2 * 48], seconds[48];
+    pc_fit fit;
+    pc_error error = {0};
+    pc_profile profile = {0}, found;
+    for (int i = 0; i < 48; i++) {
+        points[2 * i] = ldexp(1.0, 26 + i % 16);
+        points[2 * i + 1] = 2 << i / 16;
+        seconds[i] = 1e-6 + points[2 * i] / 1e11;
+    }
+    if (pc_fit_make(&key, 0, points, seconds, 48, &fit, &error)) fail_msg("%s", error.message);
+    fit.grid = (pc_log_grid){.axes = 1, .nodes = {2}, .place = {{18.0, 22.0}}, .value = pc_alloc(2, sizeof(double))};
+    fit.grid.value[1] = 0.125;
+    assert_int_equal(pc_profile_add_fit(&profile, &fit, NULL), PC_OK);
+    assert_int_equal(pc_profile_write(&profile, at->file, NULL), PC_OK);
+    if (pc_profile_read(at->file, &found, &error)) fail_msg("%s", error.message);
+    assert_true(found.fit[0].least[0] == 0x1p26 && found.fit[0].most[0] == 0x1p41);
+    assert_true(found.fit[0].grid.nodes[0] == 2 && found.fit[0].grid.value[1] == 0.125);
+    pc_profile_free(&found);
+    profile.fit[0].grid.value[0] = -31.0;
+    assert_int_equal(pc_profile_write(&profile, at->file, NULL), PC_OK);
+    assert_int_equal(pc_profile_read(at->file, &found, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "'fits/0/grid_value'"));
+    pc_profile_free(&profile);
+}
+
 static void a_profile_may_be_empty(void **state) {
     const folder *at = *state;
     pc_error error = {0};
@@ -269,6 +300,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(samples_stand_behind_each_other),
         TEST(what_is_written_comes_back),
+        TEST(large_messages_come_back),
         TEST(a_profile_may_be_empty),
         TEST(the_same_profile_gives_the_same_bytes),
         TEST(h5py_reads_all_of_it),

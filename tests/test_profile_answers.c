@@ -1,6 +1,7 @@
 /* Which fit of others' tables answers for an operation: formats, libraries, sizes of heads, gradients of forward
  * tables, profiles of the library; and answers that several threads ask for and remember at once. */
 #include "calib/profile/profile_cost.h"
+#include "calib/profile/profile_index.h"
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
@@ -110,14 +111,14 @@ static double asked_s(const pc_profile_cost *cost, pc_product_format format, pc_
     return ask(cost, &x).seconds;
 }
 
-/* Each format its own; what was measured as training runs before an inference library's; mxfp8 as fp8; nvfp4, which was
- * not measured, never by another. */
+/* Each format its own; of several tables trtllm's, which has the most shapes, even before one that was measured as
+ * training runs; mxfp8 as fp8; nvfp4, which was not measured, never by another. */
 static void formats_ask_their_own_tables(void **state) {
     (void)state;
     pc_profile profile = {.device = {.gpu = "example"}};
     pc_machine machine = example_machine();
-    add_table(&profile, "bf16", "trtllm", "x_sxm", 2e14);
-    int64_t bf16 = add_table(&profile, "bf16", "transformer_engine", "x_training", 3e14);
+    add_table(&profile, "bf16", "transformer_engine", "x_training", 3e14);
+    int64_t bf16 = add_table(&profile, "bf16", "trtllm", "x_sxm", 2e14);
     int64_t block = add_table(&profile, "fp8_block", "sglang", "x_sxm", 4e14);
     add_table(&profile, "fp8", "sglang", "x_sxm", 5e14);
     int64_t fp8 = add_table(&profile, "fp8", "trtllm", "x_sxm", 6e14);
@@ -133,6 +134,27 @@ static void formats_ask_their_own_tables(void **state) {
     check_warning(cost, "gemm_forward mxfp8: not in the profile; fp8 answers for it");
     assert_true(ask(cost, &nvfp4).seconds == roofline.kernel(roofline.self, &nvfp4).seconds);
     check_warning(cost, "the roofline of the machine's file answers: gemm_forward nvfp4");
+    pc_profile_cost_free(cost);
+    pc_profile_free(&profile);
+}
+
+/* Gradients that another site measured are left alone: those of the forward products' own site follow from them, or
+ * are asked for where that site has them. */
+static void gradients_are_of_the_forward_products_site(void **state) {
+    (void)state;
+    pc_profile profile = {.device = {.gpu = "example"}};
+    pc_machine machine = example_machine();
+    int64_t forward = add_table(&profile, "bf16", "trtllm", "x_sxm", 2e14);
+    int64_t other = add_table(&profile, "bf16", "transformer_engine", "x_training", 3e14);
+    snprintf(profile.fit[other].key.subject, sizeof profile.fit[other].key.subject, "gemm_input_gradient");
+    pc_profile_cost *cost = make_cost(&profile, &machine);
+    assert_true(asked_s(cost, PC_PRODUCT_BF16, PC_GEMM_INPUT_GRADIENT) == table_s(&profile, forward));
+    pc_profile_cost_free(cost);
+    snprintf(profile.fit[other].key.site, sizeof profile.fit[other].key.site, "x_sxm");
+    cost = make_cost(&profile, &machine);
+    assert_true(table_s(&profile, other) != table_s(&profile, forward));
+    assert_true(asked_s(cost, PC_PRODUCT_BF16, PC_GEMM_INPUT_GRADIENT) == table_s(&profile, other));
+    assert_int_equal(count_warnings(cost), 0);
     pc_profile_cost_free(cost);
     pc_profile_free(&profile);
 }
@@ -256,6 +278,31 @@ static void casts_are_copies(void **state) {
     pc_profile_free(&profile);
 }
 
+/* However many fits a family has, the next one is found. */
+static void families_are_counted_once(void **state) {
+    (void)state;
+    pc_profile profile = {.device = {.gpu = "example"}};
+    pc_machine machine = example_machine();
+    pc_fit fit = {.key = {.form = PC_FIT_MEMORY, .subject = "copy", .dtype = "bf16"},
+                  .parameter_count = 3,
+                  .parameter = {2e-6, 1e12, 0.01},
+                  .residual_deviation = 0.01,
+                  .dimensions = 1,
+                  .least = {0x1p16},
+                  .most = {0x1p30}};
+    for (int i = 0; i <= PC_INDEX_FAMILIES; i++) {
+        pc_fit made = fit;
+        snprintf(made.key.subject, sizeof made.key.subject, i < PC_INDEX_FAMILIES ? "copy" : "gelu_forward");
+        add_fit(&profile, &made);
+    }
+    pc_profile_cost *cost = make_cost(&profile, &machine);
+    pc_operation x = rows_of("gelu", PC_GEMM_FORWARD, 1 << 24);
+    check_close(ask(cost, &x).seconds, 2e-6 + 0x1p24 / 1e12, 1e-12);
+    assert_int_equal(count_warnings(cost), 0);
+    pc_profile_cost_free(cost);
+    pc_profile_free(&profile);
+}
+
 /* ---- answers, remembered ---- */
 
 /* More shapes than are remembered, each asked by all threads in another order: what it was kept with, or nothing. */
@@ -315,7 +362,8 @@ static void every_number_of_an_operation_counts(void **state) {
     assert_true(pc_memo_find(memo, &x, &found) && found.seconds == 1.0 && found.standard_error == 0.5);
     for (int i = 0; i < 12; i++) assert_false(pc_memo_find(memo, &others[i], &found));
     others[0] = x, others[0].is_causal = true;
-    assert_false(pc_memo_find(memo, &others[0], &found));
+    others[1] = x, others[1].splits_accumulator = true;
+    for (int i = 0; i < 2; i++) assert_false(pc_memo_find(memo, &others[i], &found));
     others[0] = x, others[0].name = "other", others[0].repeat = 7;
     assert_true(pc_memo_find(memo, &others[0], &found));
     pc_memo_free(memo);
@@ -324,10 +372,12 @@ static void every_number_of_an_operation_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_ask_their_own_tables),
+        cmocka_unit_test(gradients_are_of_the_forward_products_site),
         cmocka_unit_test(gradients_follow_from_forward_tables),
         cmocka_unit_test(attention_asks_by_the_size_of_its_heads),
         cmocka_unit_test(shipped_profiles_answer_what_they_are_for),
         cmocka_unit_test(casts_are_copies),
+        cmocka_unit_test(families_are_counted_once),
         cmocka_unit_test(threads_remember_what_is_right),
         cmocka_unit_test(every_number_of_an_operation_counts),
     };

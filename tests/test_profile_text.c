@@ -16,6 +16,13 @@
     "form,transfer\nsubject,all_reduce\nlink,nvlink\nranks,8\nresidual_deviation,0.01\ncv_p95,\n"                      \
     "parameters,1e-06,1e+11,0.01\ncovariance,0,0,0,0,0,0\nleast,1000\nmost,1e+09\n"
 
+#define GEMM                                                                                                           \
+    "form,gemm\nsubject,gemm_forward\nprocessors,100\nparameters,1e+15,1,1e+12,1e-06\n"                                \
+    "covariance,0,0,0,0,0,0,0,0,0,0\nleast,1,1,1,1\nmost,1,65536,65536,65536\n"
+#define TABLE(burst, settle)                                                                                           \
+    "form,gemm\nsubject,gemm_forward\nprocessors,100\nparameters,1e+15,1,1e+12,1e-06,0," burst "," settle "\n"         \
+    "covariance,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\nleast,1,1,1,1\nmost,1,65536,65536,65536\n"
+
 static pc_profile read_text(const char *text) {
     pc_profile profile;
     pc_error error = {0};
@@ -69,7 +76,7 @@ static void add_products(pc_profile *profile) {
     double points[64 * 4], seconds[64];
     pc_fit fit;
     for (int i = 0; i < 64; i++) {
-        double m = 512.0 * (double)(1 + i % 8), n = 256.0 * (double)(1 + i / 8), *x = points + 4 * i;
+        double m = 512.0 * (double)(1 + i % 8), n = 256.0 * (double)(1 + (i >> 3)), *x = points + 4 * i;
         x[0] = 1, x[1] = m, x[2] = n, x[3] = 2048;
         seconds[i] = (5e-6 + 2.0 * m * n * 2048.0 / 5e14) * (1.0 + 0.1 * sin(m / 600.0));
     }
@@ -166,6 +173,21 @@ static void keys_come_back(void **state) {
     pc_profile_free(&profile);
 }
 
+/* A name cannot end its line. */
+static void names_stay_on_their_line(void **state) {
+    (void)state;
+    pc_profile profile = {.device = {.gpu = "own", .origin = "a file\nfits,7\r\n"}};
+    add_products(&profile);
+    snprintf(profile.fit[0].key.site, sizeof profile.fit[0].key.site, "here\nform,gemm");
+    pc_text text = write_profile(&profile);
+    pc_profile found = read_text(text.data);
+    assert_string_equal(found.device.origin, "a file fits,7  ");
+    assert_string_equal(found.fit[0].key.site, "here form,gemm");
+    pc_text_free(&text);
+    pc_profile_free(&found);
+    pc_profile_free(&profile);
+}
+
 /* ---- what is refused ---- */
 
 static void refused_texts_say_where(void **state) {
@@ -199,6 +221,19 @@ static void refused_texts_say_where(void **state) {
         {HEAD LINE "grid,1,0,1\n", "own:14: grid: no axis; expected at most 5, each a dimension from 0 to 0"},
         {HEAD LINE "grid,0,1,0\n", "own:14: grid: nodes that fall; expected them to rise"},
         {HEAD LINE "grid_value,1\n", "own:14: grid_value: 0 values of the axes above; expected 1 to"},
+        {HEAD LINE "grid,0,1,2\ngrid_value,1,2\ngrid,0,1,2\n",
+         "own:16: grid: stands behind grid_value; expected all axes before it"},
+        {HEAD LINE "grid,0,1,2\ngrid_value,1,400000\nfits,1\n",
+         "own:16: form: the fit above has a grid that changes times beyond reason"},
+        {HEAD LINE "parameters,1e-06,1e+11,0.01\n", "own:14: parameters: stands there twice"},
+        {HEAD LINE "covariance,0,0,0,0,0,0\n", "own:14: covariance: has no place here; expected it once"},
+        {HEAD "form,transfer\ncovariance\n", "own:5: covariance: has no place here"},
+        {HEAD LINE "most,\t\n7\n", "own:14: most: number 1 of it; expected 1 of them"},
+        {HEAD LINE "most,1e300\nfits,1\n", "own:15: form: the fit above has no range"},
+        {HEAD GEMM "processors,0\nfits,1\n", "own:12: form: the fit above has no parameters"},
+        {HEAD GEMM "least,0.5,1,1,1\nfits,1\n", "own:12: form: the fit above has no range"},
+        {HEAD TABLE("-1", "0.005") "fits,1\n", "own:11: form: the fit above foretells nothing"},
+        {HEAD TABLE("0.1", "0") "fits,1\n", "own:11: form: the fit above foretells nothing"},
         {HEAD LINE "grid,0,1,2\nfits,1\n", "own:15: form: the fit above has axes of a grid alone"},
         {HEAD LINE "grid,0,1,2\ngrid_value,1,2,3\n", "own:15: grid_value: more behind; expected 2 numbers"},
         {HEAD
@@ -265,6 +300,7 @@ int main(void) {
         cmocka_unit_test(what_is_read_answers_as_what_was_written),
         cmocka_unit_test(the_same_profile_gives_the_same_text),
         cmocka_unit_test(keys_come_back),
+        cmocka_unit_test(names_stay_on_their_line),
         cmocka_unit_test(refused_texts_say_where),
         cmocka_unit_test(reading_and_writing_may_be_refused_memory),
         cmocka_unit_test(shipped_profiles_are_whole),

@@ -217,7 +217,7 @@ static const field of_costs[] = {
 /* What cannot be seen in a row. */
 static const field unseen[] = {
     FIELD(pc_run_spec, iteration.model.name, TEXT),
-    FIELD(pc_run_spec, iteration.model.low.name, TEXT),
+    FIELD(pc_run_spec, iteration.model.low.name, TEXT), /* of no recipe of few bits */
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
     FIELD(pc_run_spec, iteration.bad_days.other_gpu.name, TEXT),
     ITERATION(threads),
@@ -429,6 +429,17 @@ static void keys_are_texts(void **state) {
     assert_false(pc_run_key_parse("0123456789abcdeffedcba98765432100", &back));
 }
 
+/* A recipe's name stands in rows, and those of one key are one. */
+static void the_name_of_a_recipe_counts(void **state) {
+    (void)state;
+    pc_run_spec spec = cluster_spec();
+    spec.iteration.model.low.product[0] = PC_PRODUCT_FP8;
+    snprintf(spec.iteration.model.low.name, sizeof spec.iteration.model.low.name, "mine");
+    pc_run_key mine = pc_run_key_of(&spec);
+    snprintf(spec.iteration.model.low.name, sizeof spec.iteration.model.low.name, "yours");
+    assert_false(pc_run_key_equal(mine, pc_run_key_of(&spec)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_of_a_cluster_run_counts),
@@ -437,6 +448,7 @@ int main(void) {
         cmocka_unit_test(values_count_not_how_they_lie_in_memory),
         cmocka_unit_test(lists_of_what_cannot_be_are_left_alone),
         cmocka_unit_test(keys_are_texts),
+        cmocka_unit_test(the_name_of_a_recipe_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

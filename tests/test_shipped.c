@@ -153,6 +153,8 @@ static void a_gpu_file_that_is_wrong_says_where(void **state) {
         {"basis_date: yesterday\n", "basis_date: yesterday: no date; expected a day as 2026-11-23"},
         {"basis_date: 2026-13-01\n", "basis_date: 2026-13-01: no date"},
         {"basis_date: 2026-12-011\n", "basis_date: 2026-12-011: no date"},
+        {"basis_date: 2026-02-30\n", "basis_date: 2026-02-30: no date"},
+        {"basis_date: '+026-12-01'\n", "basis_date: +026-12-01: no date"},
     };
     static const char *const gpu = "gpu: own\nmatrix: 1 TFLOP/s\nvector: 1 TFLOP/s\nmemory_bandwidth: 1 GB/s\n"
                                    "memory: 1 GiB\nl2: 1 MiB\nprocessors: 1\n%s"

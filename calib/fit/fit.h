@@ -142,6 +142,8 @@ double pc_fit_distance(const pc_fit *fit, const double *point, int *dimension);
 void pc_fit_name(const pc_fit_key *key, char *name, size_t size);
 
 bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other); /* whether both are for the same */
+/* An order of keys: below zero, zero where both are for the same, above zero. */
+int pc_fit_key_order(const pc_fit_key *key, const pc_fit_key *other);
 
 /* ---- what a form has ---- */
 

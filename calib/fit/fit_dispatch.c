@@ -225,11 +225,12 @@ const pc_form pc_form_dispatch = {
 /* ---- how many ranks a token goes to ---- */
 
 double pc_fit_reached(double groups, double topk, double experts) {
+    static const double most = 4096.0; /* choices, one by one; nobody has as many, but a damaged table may */
     double missed = 1.0, others = experts - experts / groups;
-    for (double chosen = 0.0; chosen < topk; chosen += 1.0) {
-        double left = others - chosen;
-        if (left <= 0.0) return groups;
-        missed *= left / (experts - chosen);
-    }
+    if (others <= topk - 1.0) return groups;
+    for (double chosen = 0.0; chosen < topk && chosen < most; chosen += 1.0)
+        missed *= (others - chosen) / (experts - chosen);
+    double middle = 0.5 * (most + topk); /* of those behind: as if all were chosen in their middle */
+    if (topk > most) missed *= pow((others - middle) / (experts - middle), topk - most);
     return groups * (1.0 - missed);
 }

@@ -218,7 +218,8 @@ static bool has_parameters(const pc_fit *fit) {
 }
 
 static bool has_rates(const pc_fit *fit) {
-    return fit->parameter[RATE] > 0.0 && fit->parameter[QUERY_MEMORY] > 0.0 && fit->parameter[KEY_MEMORY] > 0.0;
+    return fit->parameter[RATE] > 0.0 && fit->parameter[QUERY_MEMORY] > 0.0 && fit->parameter[KEY_MEMORY] > 0.0 &&
+           pc_fit_has_none_below_zero(fit);
 }
 
 const pc_form pc_form_flash = {.dimensions = DIMENSIONS,

@@ -137,6 +137,11 @@ static bool has_parameters(const pc_fit *fit) {
     return has_table(fit) || pc_roofline_has_parameters(fit);
 }
 
+/* To settle takes a table's chip some time. */
+static bool has_rates(const pc_fit *fit) {
+    return pc_roofline_has_rates(fit) && (!has_table(fit) || fit->parameter[PC_TABLE_SETTLE] > 0.0);
+}
+
 static double sustained_at(const pc_fit *fit, const double *point, double *gradient, double *scatter) {
     return has_table(fit) ? pc_gemm_table_sustained(fit, point) : seconds_at(fit, point, gradient, scatter);
 }
@@ -150,5 +155,5 @@ const pc_form pc_form_gemm = {.dimensions = 4,
                               .seconds = seconds_at,
                               .left = left_at,
                               .has_parameters = has_parameters,
-                              .has_rates = pc_roofline_has_rates,
+                              .has_rates = has_rates,
                               .sustained_seconds = sustained_at};

@@ -81,7 +81,8 @@ static bool has_parameters(const pc_fit *fit) {
 }
 
 static bool has_rates(const pc_fit *fit) {
-    return fit->parameter[PC_GROUPS_RATE] > 0.0 && fit->parameter[PC_GROUPS_MEMORY] > 0.0;
+    return fit->parameter[PC_GROUPS_RATE] > 0.0 && fit->parameter[PC_GROUPS_MEMORY] > 0.0 &&
+           pc_fit_has_none_below_zero(fit);
 }
 
 const pc_form pc_form_grouped_gemm = {.dimensions = 4,

@@ -77,7 +77,7 @@ static const double most_deviation = 1.386;
 
 static pc_code check_counts(const pc_fit *fit, int parameters, pc_error *error) {
     int64_t shapes = pc_fit_count_shapes(fit);
-    if (shapes < 2 * parameters)
+    if (shapes < INT64_C(2) * parameters)
         return pc_error_set(error, PC_ERROR_INPUT, "%lld shapes; expected at least %d", (long long)shapes,
                             2 * parameters);
     if (fit->processors < 1)

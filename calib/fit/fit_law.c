@@ -54,7 +54,7 @@ static int count_ranks(const pc_fit *fit) {
 }
 
 static const double *ranks_at(const pc_fit *fit, int i) {
-    return fit->parameter + HEAD + A_RANK * i;
+    return fit->parameter + HEAD + (ptrdiff_t)A_RANK * i;
 }
 
 /* The row of the measured number of ranks that is nearest, by ratio. */
@@ -73,7 +73,7 @@ static const double *nearest_ranks(const pc_fit *fit, double ranks) {
 static int protocol_at(const pc_fit *fit, const double *nearest, double bytes, double ranks) {
     int protocol = 0;
     for (int z = 0; z < PC_LAW_SWITCHES; z++) {
-        const double *law = fit->parameter + TERMS + 2 * z;
+        const double *law = fit->parameter + TERMS + (ptrdiff_t)2 * z;
         double change = nearest[0] == ranks ? nearest[1 + z] : law[0] * pow(ranks / PC_LAW_RANKS_REFERENCE, law[1]);
         protocol += bytes > change;
     }
@@ -173,10 +173,14 @@ static pc_code sort_rows(pc_fit *fit, pc_error *error) {
     return PC_OK;
 }
 
+static bool is_same_site(const double *a, const double *b) {
+    return a[0] == b[0] && a[1] == b[1];
+}
+
 /* The end of the rows that are of one size and number of ranks. */
 static int64_t site_end(const pc_fit *fit, int64_t begin) {
     int64_t end = begin + 1;
-    while (end < fit->count && memcmp(row_of(fit, end), row_of(fit, begin), 2 * sizeof *fit->x) == 0) end++;
+    while (end < fit->count && is_same_site(row_of(fit, end), row_of(fit, begin))) end++;
     return end;
 }
 
@@ -198,7 +202,7 @@ static void keep_law(const pc_law *law, pc_fit *fit) {
         fit->parameter[TERMS + 2 * z + 1] = law->power[z];
     }
     for (int g = 0; g < law->ranks; g++) {
-        double *row = fit->parameter + HEAD + A_RANK * g;
+        double *row = fit->parameter + HEAD + (ptrdiff_t)A_RANK * g;
         row[0] = law->rank[g];
         memcpy(row + 1, law->change[g], sizeof law->change[g]);
     }
@@ -310,7 +314,7 @@ static bool has_ranks(const pc_fit *fit) {
 /* Terms not below zero, and of each protocol some above. */
 static bool has_rates(const pc_fit *fit) {
     for (int p = 0; p < PC_LAW_PROTOCOLS; p++) {
-        const double *term = fit->parameter + PC_LAW_TERMS * p;
+        const double *term = fit->parameter + (ptrdiff_t)PC_LAW_TERMS * p;
         double sum = 0.0;
         for (int i = 0; i < PC_LAW_TERMS; i++) {
             if (!(term[i] >= 0.0)) return false;

@@ -4,13 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+static int order_of(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
+int pc_fit_key_order(const pc_fit_key *key, const pc_fit_key *other) {
+    const int orders[] = {order_of(key->form, other->form),         strcmp(key->subject, other->subject),
+                          strcmp(key->dtype, other->dtype),         strcmp(key->link, other->link),
+                          order_of(key->cache, other->cache),       order_of(key->ranks, other->ranks),
+                          order_of(key->nodes, other->nodes),       order_of(key->is_causal, other->is_causal),
+                          strcmp(key->library, other->library),     strcmp(key->site, other->site),
+                          strcmp(key->out_dtype, other->out_dtype), strcmp(key->variant, other->variant),
+                          order_of(key->head_dim, other->head_dim), order_of(key->window, other->window)};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (orders[i]) return orders[i];
+    return 0;
+}
+
 bool pc_fit_key_is(const pc_fit_key *key, const pc_fit_key *other) {
-    return key->form == other->form && strcmp(key->subject, other->subject) == 0 &&
-           strcmp(key->dtype, other->dtype) == 0 && strcmp(key->link, other->link) == 0 && key->cache == other->cache &&
-           key->ranks == other->ranks && key->nodes == other->nodes && key->is_causal == other->is_causal &&
-           strcmp(key->library, other->library) == 0 && strcmp(key->site, other->site) == 0 &&
-           strcmp(key->out_dtype, other->out_dtype) == 0 && strcmp(key->variant, other->variant) == 0 &&
-           key->head_dim == other->head_dim && key->window == other->window;
+    return pc_fit_key_order(key, other) == 0;
 }
 
 static void add_text(char *name, size_t size, const char *between, const char *text) {

@@ -136,6 +136,8 @@ pc_code pc_roofline_fit(pc_fit *fit, const double *near, pc_error *error);
 double pc_roofline_seconds(const pc_fit *fit, const double *point, double *gradient, double *scatter);
 bool pc_roofline_has_parameters(const pc_fit *fit);
 bool pc_roofline_has_rates(const pc_fit *fit);
+/* Of forms whose parameters are logarithms while they are fitted: what is below zero was not fitted. */
+bool pc_fit_has_none_below_zero(const pc_fit *fit);
 
 /* ---- tables of products (fit_gemm_table.c): hundreds of shapes that somebody measured with a library ---- */
 

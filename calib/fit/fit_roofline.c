@@ -48,8 +48,15 @@ bool pc_roofline_has_parameters(const pc_fit *fit) {
     return fit->parameter_count == PC_ROOFLINE_PARAMETERS;
 }
 
+bool pc_fit_has_none_below_zero(const pc_fit *fit) {
+    for (int i = 0; i < fit->parameter_count; i++)
+        if (!(fit->parameter[i] >= 0.0)) return false;
+    return true;
+}
+
 bool pc_roofline_has_rates(const pc_fit *fit) {
-    return fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0;
+    return fit->parameter[PC_ROOFLINE_FLOPS] > 0.0 && fit->parameter[PC_ROOFLINE_MEMORY] > 0.0 &&
+           pc_fit_has_none_below_zero(fit);
 }
 
 /* ---- the fit ---- */

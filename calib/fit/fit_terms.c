@@ -48,7 +48,7 @@ static void scale(normal *n, double unit[T]) {
 }
 
 static bool has(unsigned set, int i) {
-    return set >> i & 1u;
+    return i < T && set >> i & 1u;
 }
 
 /* l l' = a, of the terms in `set`. */

@@ -16,6 +16,14 @@ int64_t pc_log_grid_count(const pc_log_grid *grid) {
     return count;
 }
 
+bool pc_log_grid_is_sound(const pc_log_grid *grid) {
+    static const double most = 30.0;
+    int64_t count = pc_log_grid_count(grid);
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(grid->value[i]) <= most)) return false;
+    return true;
+}
+
 /* Without branches: shapes come in any order. */
 double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, int32_t *below) {
     const double *place = grid->place[axis];
@@ -29,20 +37,21 @@ double pc_log_grid_locate(const pc_log_grid *grid, int32_t axis, double log_x, i
     return part < 1.0 ? part : 1.0;
 }
 
-/* The corners around a point, the last axis fastest; of an axis with one node that one twice. */
-static void take_corners(const pc_log_grid *grid, const int32_t *below, double *corner) {
+/* The corners around a point, the last axis fastest; of an axis with one node that one twice. How many they are. */
+static int take_corners(const pc_log_grid *grid, const int32_t *below, double *corner) {
     int64_t offset[1 << PC_GRID_AXES] = {0}, stride = pc_log_grid_count(grid);
     int count = 1;
     for (int32_t a = 0; a < grid->axes; a++) {
         stride /= grid->nodes[a];
         int64_t step = grid->nodes[a] > 1 ? stride : 0;
-        for (int c = count - 1; c >= 0; c--) { /* backwards: each becomes two */
+        for (int64_t c = count - 1; c >= 0; c--) { /* backwards: each becomes two */
             int64_t low = offset[c] + below[a] * stride;
             offset[2 * c] = low, offset[2 * c + 1] = low + step;
         }
         count *= 2;
     }
     for (int c = 0; c < count; c++) corner[c] = grid->value[offset[c]];
+    return count;
 }
 
 double pc_log_grid_ask(const pc_log_grid *grid, const double *point, double *variance) {
@@ -56,9 +65,11 @@ double pc_log_grid_ask(const pc_log_grid *grid, const double *point, double *var
         part[a] = pc_log_grid_locate(grid, a, log_x, &below[a]);
         squared += under * under + over * over;
     }
-    take_corners(grid, below, corner);
-    for (int32_t a = grid->axes - 1; a >= 0; a--)
-        for (int c = 0; c < 1 << a; c++) corner[c] = corner[2 * c] + part[a] * (corner[2 * c + 1] - corner[2 * c]);
+    int64_t count = take_corners(grid, below, corner);
+    for (int32_t a = grid->axes - 1; a >= 0; a--) {
+        count /= 2;
+        for (int64_t c = 0; c < count; c++) corner[c] = corner[2 * c] + part[a] * (corner[2 * c + 1] - corner[2 * c]);
+    }
     *variance = grid->deviation * grid->deviation * squared;
     return corner[0];
 }

@@ -34,6 +34,10 @@ void pc_log_grid_free(pc_log_grid *grid); /* zeroes it */
 /* How many values: the product of the nodes; 0 of no grid. */
 int64_t pc_log_grid_count(const pc_log_grid *grid);
 
+/* Whether its values are numbers that times stay times with: within 30 (13 powers of ten), where residuals are within a
+ * few tenths. Of a grid that was read. */
+bool pc_log_grid_is_sound(const pc_log_grid *grid);
+
 /* What it adds to log(seconds) at the point; outside of the nodes what it is at their edge. 0 of no grid. Pure. */
 double pc_log_grid_at(const pc_log_grid *grid, const double *point);
 

@@ -70,7 +70,7 @@ static void take_corners(solving *s, const pc_log_grid *grid, const double *poin
     node[0] = 0, part[0] = 1.0;
     for (int32_t a = 0; a < grid->axes; a++) {
         double upper = pc_log_grid_locate(grid, a, log(point[grid->axis[a]]), &below);
-        for (int c = filled - 1; c >= 0; c--) { /* backwards: each becomes two */
+        for (int64_t c = filled - 1; c >= 0; c--) { /* backwards: each becomes two */
             int32_t low = node[c] * grid->nodes[a] + below;
             double share = part[c];
             node[2 * c] = low, part[2 * c] = share * (1.0 - upper);

@@ -160,22 +160,6 @@ static pc_code read_dimensions(hid_t group, const char *name, pc_fit *fit, pc_er
     return code;
 }
 
-/* Shapes and sizes are whole numbers, and what is moved to an edge (profile_cost.c) has to be one that can be counted
- * with: a shape's smallest sides are small, and nothing has more sides or bytes than these. */
-#define SHAPE_LEAST_MAX 0x1p24
-#define SHAPE_MOST_MAX  0x1p40
-#define BYTES_MAX       0x1p60
-
-static bool are_edges(const pc_fit *fit) {
-    for (int32_t d = 0; d < fit->dimensions; d++) {
-        bool is_side = fit->dimensions > 1;
-        double least = fit->least[d], most = fit->most[d];
-        if (least > most || most > (is_side ? SHAPE_MOST_MAX : BYTES_MAX)) return false;
-        if (is_side && (least < 1.0 || least > SHAPE_LEAST_MAX)) return false;
-    }
-    return true;
-}
-
 /* The edges of what was measured, a number a dimension. */
 static pc_code read_edges(hid_t group, const char *name, const char *column, int32_t dimensions, double *edges,
                           pc_error *error) {
@@ -193,7 +177,7 @@ static pc_code read_points(hid_t group, const char *name, pc_fit *fit, pc_error 
     pc_code code = read_dimensions(group, name, fit, error);
     if (!code) code = read_edges(group, name, "least", fit->dimensions, fit->least, error);
     if (!code) code = read_edges(group, name, "most", fit->dimensions, fit->most, error);
-    if (!code && !are_edges(fit)) code = pc_fields_refuse(name, "least", error);
+    if (!code && !pc_profile_has_edges(fit)) code = pc_fields_refuse(name, "least", error);
     if (!code) code = pc_reals_read(group, name, "seconds", fit->count, &fit->seconds, &count, error);
     if (!code && !all_positive(fit->seconds, fit->count)) code = pc_fields_refuse(name, "seconds", error);
     if (!code) code = pc_reals_read(group, name, "residual", fit->count, &fit->residual, &count, error);

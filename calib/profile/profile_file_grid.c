@@ -67,5 +67,6 @@ pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, 
     if (!code) code = pc_reals_read(group, name, "grid_place", places, &values, &found, error);
     if (!code && !take_places(values, grid)) code = pc_fields_refuse(name, "grid_place", error);
     pc_free(values);
-    return code ? code : pc_reals_read(group, name, "grid_value", count, &grid->value, &found, error);
+    if (!code) code = pc_reals_read(group, name, "grid_value", count, &grid->value, &found, error);
+    return code || pc_log_grid_is_sound(grid) ? code : pc_fields_refuse(name, "grid_value", error);
 }

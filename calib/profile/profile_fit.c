@@ -49,7 +49,7 @@ static void grouping_free(grouping *g) {
     pc_free(g->seconds);
 }
 
-static void take_points(grouping *g, const pc_profile *profile, const bool *is_twin) {
+static void take_points(grouping *g, const pc_profile *profile) {
     int64_t kernels = profile->kernel_count;
     for (int64_t i = 0; i < g->count; i++) {
         pc_profile_point *p = &g->point[i];
@@ -58,7 +58,7 @@ static void take_points(grouping *g, const pc_profile *profile, const bool *is_t
         else
             pc_profile_point_of_transfer(&profile->transfer[i - kernels], p);
         if (is_sentinel(p)) continue;
-        if (is_usable(p) && !is_wrong(profile, i) && !(i < kernels && is_twin[i]))
+        if (is_usable(p) && !is_wrong(profile, i))
             g->sorted[g->usable++] = p;
         else
             g->left_out++;
@@ -68,7 +68,7 @@ static void take_points(grouping *g, const pc_profile *profile, const bool *is_t
 /* By key, in any order; of one key in that of the measurements. */
 static int compare_points(const void *left, const void *right) {
     const pc_profile_point *a = *(const pc_profile_point *const *)left, *b = *(const pc_profile_point *const *)right;
-    int order = memcmp(&a->key, &b->key, sizeof a->key);
+    int order = pc_fit_key_order(&a->key, &b->key);
     return order ? order : a < b ? -1 : a > b;
 }
 
@@ -81,7 +81,7 @@ static void find_groups(grouping *g) {
     qsort(g->sorted, (size_t)g->usable, sizeof *g->sorted, compare_points);
     for (int64_t at = 0, end; at < g->usable; at = end) {
         const pc_fit_key *key = &g->sorted[at]->key;
-        for (end = at + 1; end < g->usable && memcmp(key, &g->sorted[end]->key, sizeof *key) == 0;) end++;
+        for (end = at + 1; end < g->usable && pc_fit_key_is(key, &g->sorted[end]->key);) end++;
         g->group[g->groups++] = (group){&g->sorted[at], end - at};
     }
     qsort(g->group, (size_t)g->groups, sizeof *g->group, compare_groups);
@@ -94,15 +94,11 @@ static pc_code grouping_make(grouping *g, const pc_profile *profile, pc_error *e
     g->group = pc_alloc((size_t)g->count, sizeof *g->group);
     g->x = pc_alloc((size_t)g->count * PC_FIT_DIMENSIONS, sizeof *g->x);
     g->seconds = pc_alloc((size_t)g->count, sizeof *g->seconds);
-    bool *is_twin = pc_alloc((size_t)profile->kernel_count, sizeof *is_twin);
-    bool is_made = g->point && g->sorted && g->group && g->x && g->seconds && is_twin;
-    pc_code code = is_made ? pc_profile_mark_twins(profile, is_twin, error) : pc_error_no_memory(error);
-    if (!code) take_points(g, profile, is_twin);
-    pc_free(is_twin);
-    if (code) {
+    if (!g->point || !g->sorted || !g->group || !g->x || !g->seconds) {
         grouping_free(g);
-        return code;
+        return pc_error_no_memory(error);
     }
+    take_points(g, profile);
     find_groups(g);
     return PC_OK;
 }

@@ -207,14 +207,16 @@ static bool is_family(const char *family, const char *function, const char *dire
     return *function == '\0' && strcmp(family, direction) == 0;
 }
 
-static void set_family(pc_profile_index *index, const char *family) {
+/* Whether it is a new one. */
+static bool set_family(pc_profile_index *index, const char *family) {
     size_t at = slot_of(family, "");
     for (; index->family[at].family; at = (at + 1) % PC_INDEX_FAMILIES)
-        if (strcmp(index->family[at].family, family) == 0) return;
+        if (strcmp(index->family[at].family, family) == 0) return false;
     index->family[at].family = family;
     for (int p = 0; p < PC_INDEX_PRECISIONS; p++)
         index->family[at].answer[p] =
             answer_of(index->profile, best_fit(index->profile, PC_FIT_MEMORY, family, dtypes[p], false), dtypes[p]);
+    return true;
 }
 
 /* Of a profile of the library that answers for some operations only, none of these. */
@@ -223,9 +225,8 @@ static void set_families(pc_profile_index *index, int32_t answers_for) {
     index->none = (pc_kernel_answer){.fit = -1, .is_silent = answers_for != PC_KERNELS_FOR_ALL};
     if (index->none.is_silent) return;
     for (int64_t i = 0; i < index->profile->fit_count && families < PC_INDEX_FAMILIES / 2; i++) {
-        if (index->profile->fit[i].key.form != PC_FIT_MEMORY) continue;
-        set_family(index, index->profile->fit[i].key.subject);
-        families++;
+        if (index->profile->fit[i].key.form == PC_FIT_MEMORY)
+            families += set_family(index, index->profile->fit[i].key.subject);
     }
 }
 

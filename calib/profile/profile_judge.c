@@ -21,18 +21,12 @@ static void judge_point(const pc_fit *fit, const pc_profile_point *point, double
     judged->held += point->seconds >= low && point->seconds <= high;
 }
 
-static pc_code judge_kernels(const pc_fit *fit, const pc_profile *measured, double *errors, pc_judged *judged,
-                             pc_error *error) {
-    bool *is_twin = pc_alloc((size_t)measured->kernel_count + 1, sizeof *is_twin);
-    pc_code code = is_twin ? pc_profile_mark_twins(measured, is_twin, error) : pc_error_no_memory(error);
-    for (int64_t i = 0; i < measured->kernel_count && !code; i++) {
+static void judge_kernels(const pc_fit *fit, const pc_profile *measured, double *errors, pc_judged *judged) {
+    for (int64_t i = 0; i < measured->kernel_count; i++) {
         pc_profile_point point;
-        if (is_twin[i]) continue;
         pc_profile_point_of_kernel(&measured->kernel[i], &point);
         judge_point(fit, &point, errors, judged);
     }
-    pc_free(is_twin);
-    return code;
 }
 
 static void judge_transfers(const pc_fit *fit, const pc_profile *measured, double *errors, pc_judged *judged) {
@@ -49,15 +43,15 @@ pc_code pc_profile_judge(const pc_fit *fit, const pc_profile *measured, pc_judge
     size_t room = (size_t)(measured->kernel_count + measured->transfer_count) + 1;
     double *errors = pc_alloc(room, sizeof *errors);
     if (!errors) return pc_error_no_memory(error);
-    pc_code code = judge_kernels(fit, measured, errors, &made, error);
-    if (!code) judge_transfers(fit, measured, errors, &made);
-    if (!code && made.count > 0) {
+    judge_kernels(fit, measured, errors, &made);
+    judge_transfers(fit, measured, errors, &made);
+    if (made.count > 0) {
         pc_sort_reals(errors, made.count);
         made.median = pc_quantile_at(errors, made.count, 0.5);
         made.p95 = pc_quantile_at(errors, made.count, 0.95);
         made.held /= (double)made.count;
     }
     pc_free(errors);
-    if (!code) *judged = made;
-    return code;
+    *judged = made;
+    return PC_OK;
 }

@@ -21,8 +21,8 @@ typedef struct memo_key {
 
 static memo_key key_of(const pc_operation *operation) {
     uint64_t small = (uint64_t)operation->kind | (uint64_t)operation->role << 8 | (uint64_t)operation->precision << 16 |
-                     (uint64_t)operation->format << 24 | (uint64_t)operation->is_causal << 31 |
-                     (uint64_t)(uint32_t)operation->launches << 32;
+                     (uint64_t)operation->format << 24 | (uint64_t)operation->splits_accumulator << 30 |
+                     (uint64_t)operation->is_causal << 31 | (uint64_t)(uint32_t)operation->launches << 32;
     return (memo_key){{(uint64_t)operation->batch, (uint64_t)operation->m, (uint64_t)operation->n,
                        (uint64_t)operation->k, (uint64_t)operation->bytes, (uint64_t)operation->flops,
                        (uint64_t)(uintptr_t)operation->function, small}};

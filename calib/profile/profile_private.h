@@ -33,13 +33,10 @@ pc_code pc_profile_read_fits(hid_t file, pc_profile *profile, pc_error *error);
 /* The smoothed residuals in a fit's group (profile_file_grid.c); fit->grid.axes is known before. */
 pc_code pc_profile_write_grid(hid_t group, const pc_log_grid *grid, pc_error *error);
 pc_code pc_profile_read_grid(hid_t group, const char *name, int32_t dimensions, pc_log_grid *grid, pc_error *error);
+/* Whether ->least and ->most are sizes that can have been measured (profile_fit_edges.c). */
+bool pc_profile_has_edges(const pc_fit *fit);
 pc_code pc_profile_write_replays(hid_t file, const pc_profile *profile, pc_error *error);
 pc_code pc_profile_read_replays(hid_t file, pc_profile *profile, pc_error *error);
-
-/* ---- which rows say what they are ---- */
-
-/* Whether each kernel is attention in 16 bits with a cache of 8 bits (profile_twins.c): is_twin[kernel_count]. */
-pc_code pc_profile_mark_twins(const pc_profile *profile, bool *is_twin, pc_error *error);
 
 /* ---- the file as text (profile_text.h) ---- */
 

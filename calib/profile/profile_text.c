@@ -17,11 +17,17 @@ static void add_number(pc_text *text, double number, int digits) {
     pc_text_printf(text, ",%.*g", digits, number);
 }
 
+/* A line's end among the characters, as names of files may have it, would end the value. */
+static void add_words(pc_text *text, const char *words) {
+    pc_text_add(text, ",", 1);
+    for (; *words; words++) pc_text_printf(text, "%c", *words == '\n' || *words == '\r' ? ' ' : *words);
+}
+
 static void add_value(pc_text *text, const pc_field *field, const void *row) {
     pc_field_value value = pc_field_of(field, row);
     pc_text_printf(text, "%s", field->name);
     if (pc_field_is_text(field))
-        pc_text_printf(text, ",%s", value.text);
+        add_words(text, value.text);
     else if (!pc_field_is_real(field))
         pc_text_printf(text, ",%lld", (long long)value.integer);
     else if (isnan(value.real))

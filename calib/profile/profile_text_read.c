@@ -4,6 +4,7 @@
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ bool pc_profile_text_follows(const char *name) {
 /* The next ",NUMBER" of the line, finite. */
 static bool next_number(reader *r, double *number) {
     char *end;
-    bool is_there = r->at[0] == ',' && r->at[1] != ' ' && r->at[1] != '\n';
+    bool is_there = r->at[0] == ',' && !isspace((unsigned char)r->at[1]); /* strtod would go on to the next line */
     if (!is_there) return false;
     *number = strtod(r->at + 1, &end);
     bool is_good = end > r->at + 1 && (*end == ',' || *end == '\n' || *end == '\0') && isfinite(*number);
@@ -97,7 +98,7 @@ static pc_code take_field(reader *r, const pc_fields *fields, void *row) {
 
 static pc_code take_parameters(reader *r) {
     pc_fit *fit = &r->fit;
-    fit->parameter_count = 0;
+    if (fit->parameter_count > 0) return REFUSE(r, "stands there twice; expected it once");
     while (fit->parameter_count < PC_FIT_PARAMETERS && next_number(r, &fit->parameter[fit->parameter_count]))
         fit->parameter_count++;
     if (!is_line_over(r) || !pc_fit_has_parameters(fit))
@@ -113,6 +114,7 @@ static pc_code take_parameters(reader *r) {
 
 static pc_code take_covariance(reader *r) {
     int n = r->fit.parameter_count;
+    if (n == 0 || r->has_covariance) return REFUSE(r, "has no place here; expected it once, behind parameters");
     for (int a = 0; a < n; a++)
         for (int b = 0; b <= a; b++) {
             double number;
@@ -153,6 +155,7 @@ static pc_code take_axis(reader *r) {
     pc_log_grid *grid = &r->fit.grid;
     double axis, *place = grid->axes < PC_GRID_AXES ? grid->place[grid->axes] : NULL;
     int32_t nodes = 0;
+    if (grid->value) return REFUSE(r, "stands behind grid_value; expected all axes before it");
     if (!place || !next_number(r, &axis) || axis != floor(axis) || axis < 0.0 || axis >= r->fit.dimensions)
         return REFUSE(r, "no axis; expected at most %d, each a dimension from 0 to %d", PC_GRID_AXES,
                       (int)r->fit.dimensions - 1);
@@ -184,23 +187,22 @@ static pc_code take_edges(reader *r, double *edges, bool *has) {
 }
 
 static bool has_range(const reader *r) {
-    if (!r->has_least || !r->has_most) return false;
-    for (int d = 0; d < r->fit.dimensions; d++)
-        if (!(r->fit.least[d] > 0.0 && r->fit.least[d] <= r->fit.most[d])) return false;
-    return true;
+    return r->has_least && r->has_most && pc_profile_has_edges(&r->fit);
 }
 
 static pc_code finish_fit(reader *r) {
     if (!r->is_in_fit) return PC_OK;
     snprintf(r->key, sizeof r->key, "form");
     r->is_in_fit = false;
-    if (r->fit.parameter_count == 0 || !r->has_covariance)
+    if (!pc_fit_has_parameters(&r->fit) || !r->has_covariance) /* processors may have changed since */
         return REFUSE(r, "the fit above has no parameters or no covariance; expected both");
-    if (!has_range(r)) return REFUSE(r, "the fit above has no range; expected least and most, above zero");
+    if (!has_range(r)) return REFUSE(r, "the fit above has no range; expected least and most of sizes that can be");
     if (r->fit.count != r->room)
         return REFUSE(r, "the fit above has %lld points; expected %lld", (long long)r->fit.count, (long long)r->room);
     if (r->fit.grid.axes > 0 && !r->fit.grid.value)
         return REFUSE(r, "the fit above has axes of a grid alone; expected grid_value behind them");
+    if (!pc_log_grid_is_sound(&r->fit.grid))
+        return REFUSE(r, "the fit above has a grid that changes times beyond reason; expected factors near 1");
     if (!pc_fit_foretells(&r->fit)) return REFUSE(r, "the fit above foretells nothing; expected times above zero");
     return pc_profile_add_fit(&r->profile, &r->fit, r->error);
 }

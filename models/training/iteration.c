@@ -105,6 +105,9 @@ static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
     if (spec->expands && spec->granularity == PC_GRANULARITY_OPERATIONS)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "iteration: expanded replicas by operations; expected them by passes");
+    if (spec->pipelines_tp && spec->granularity == PC_GRANULARITY_OPERATIONS)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "overlap.tp_pieces with granularity operations; expected tp_pieces false, or passes");
     return check_bad_days(spec, error);
 }
 

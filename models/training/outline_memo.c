@@ -65,6 +65,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .microbatch_size = outline->cut.microbatch_size,
                                  .seq_len = outline->cut.seq_len,
                                  .sums_apart = pc_cut_sums_apart(&outline->cut),
+                                 .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
                                  .offload_layers = outline->cut.offload_layers,
                                  .tp = outline->cut.tp,
                                  .gradient_bytes = outline->cut.gradient_bytes,
@@ -72,6 +73,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
                                  .kernels = outline->cut.kernels,
                                  .sequence_parallel = outline->cut.sequence_parallel,
+                                 .gathers_low_weights =
+                                     pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
                                  .overlaps_tp = outline->spec->overlaps_tp,
                                  .pipelines_tp = outline->spec->pipelines_tp,
                                  .splits = outline->spec->generator->splits,
@@ -92,11 +95,12 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
            a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
            a->kernels == b->kernels && a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len &&
-           a->sums_apart == b->sums_apart && a->offload_layers == b->offload_layers && a->tp == b->tp &&
-           a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
+           a->sums_apart == b->sums_apart && a->casts_over == b->casts_over && a->offload_layers == b->offload_layers &&
+           a->tp == b->tp && a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
-           a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
-           a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
+           a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
+           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
            is_same_group(&a->group, &b->group);
 }
 
@@ -109,6 +113,8 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         key->part.has_head,
         key->microbatch_size,
         key->seq_len,
+        key->casts_over,
+        key->gathers_low_weights,
         key->tp,
         key->sequence_parallel,
         key->overlaps_tp,

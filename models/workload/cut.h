@@ -120,6 +120,19 @@ static inline int64_t pc_cut_sums_apart(const pc_cut *cut) {
     return cut->gradient_accumulation == PC_GRADIENT_ACCUMULATION_SEPARATE ? cut->microbatches : 0;
 }
 
+/* Over how many microbatches a cast of weights counts, which the first of them makes; 0 where each pass casts, or none
+ * does: then passes do not depend on them. */
+static inline int64_t pc_cut_casts_over(const pc_model *model, const pc_cut *cut) {
+    bool is_once = pc_low_precision_is_on(&model->low) && model->low.weights != PC_LOW_WEIGHTS_EACH;
+    return is_once ? cut->microbatches : 0;
+}
+
+/* Whether weights come to every pass in few bits, as ZeRO 3 gathers them where there is who has another share. */
+static inline bool pc_cut_gathers_low_weights(const pc_model *model, const pc_cut *cut) {
+    int64_t ranks = cut->shard_group > 0 ? cut->shard_group : cut->dp;
+    return pc_low_precision_is_on(&model->low) && model->low.gathers_parameters && cut->zero == 3 && ranks > 1;
+}
+
 /* Whether whole tensors are given to ranks. */
 static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
     return cut->zero == 1 && cut->zero_partition == PC_ZERO_PARTITION_TENSOR;

@@ -156,10 +156,10 @@ static void add_once(pc_builder *b, const pc_matrix *matrix) {
     pc_wide elements = (pc_wide)matrix->inputs * matrix->outputs, low = bytes_of(b->low->product[0], elements);
     bool is_there = b->low->weights == PC_LOW_WEIGHTS_HELD && b->low->gathers_parameters;
     if (is_there && b->low->copies > 1)
-        add_share(b, matrix, "transpose", 2 * low, b->microbatches);
+        add_share(b, matrix, "transpose", 2 * low, b->casts_over);
     else if (!is_there) {
         pc_wide read = pc_low_precision_needs_amax(b->low) ? 4 * elements : 2 * elements;
-        add_share(b, matrix, "cast_transpose", read + b->low->copies * low, b->microbatches);
+        add_share(b, matrix, "cast_transpose", read + b->low->copies * low, b->casts_over);
     }
 }
 

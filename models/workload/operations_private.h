@@ -12,7 +12,7 @@ typedef struct pc_builder {
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
     bool gathers_low_weights;    /* they come to every pass in few bits */
-    int64_t microbatches;        /* of an iteration */
+    int64_t casts_over;          /* pc_cut_casts_over */
     int64_t sums_apart;          /* microbatches, where another kernel than the product adds their gradients; else 0 */
     bool is_eager;               /* pc_kernels */
     pc_operations *operations;

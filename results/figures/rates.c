@@ -101,9 +101,10 @@ static void add_axes(const pc_rates_panel *panel, pc_text *script) {
 }
 
 static void add_panel(const pc_rates *rates, int panel, int columns, int rows, const char *path, pc_text *script) {
+    int row = panel / columns;
     double height = rows * PANEL_HEIGHT + TITLE_HEIGHT, high = PANEL_HEIGHT / height;
     pc_text_printf(script, "set size %.9g,%.9g\nset origin %.9g,%.9g\n", 1.0 / columns, high,
-                   (double)(panel % columns) / columns, (rows - 1 - panel / columns) * high);
+                   (double)(panel % columns) / columns, (double)(rows - 1 - row) * high);
     add_axes(&rates->panel[panel], script);
     plot_lines(rates, panel, script);
     plot_points(rates, panel, path, script);

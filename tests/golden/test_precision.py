@@ -112,6 +112,8 @@ class Precision(Command):
                     "`pipecast list precisions`, or a file such as ./own.yaml", "run", *H100, "--precision", "fp8-curent")
         self.bad(2, "--precision: nvfp4: h100-sxm has no units for nvfp4; expected fp8-delayed, fp8-current or fp8-blockwise, or a GPU "
                     "whose file has matrix_fp4", "plan", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "8", "--precision", "bf16,nvfp4")
+        self.bad(2, "--set setting.overlap.tp_pieces=true: setting.overlap.tp_pieces: stands beside granularity: operations; expected "
+                    "granularity: pass with it", "run", *H100, "--granularity", "operations", "--set", "setting.overlap.tp_pieces=true")
 
 
 if __name__ == "__main__":
