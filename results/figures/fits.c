@@ -37,7 +37,7 @@ static double work_of(const pc_fit *fit, const double *point) {
 /* A block of points: predicted and measured microseconds, work, residual in percent. */
 static void add_points(const pc_fit *fit, int number, pc_text *script) {
     pc_text_printf(script, "$fit%d << EOD\n", number);
-    for (int64_t i = 0; i < fit->count && fit->seconds; i++) { /* a profile of the library has none */
+    for (int64_t i = 0; i < fit->count && fit->seconds; i++) {
         const double *x = fit->x + i * fit->dimensions;
         double residual = fit->residual[i];
         pc_text_printf(script, "%.9g %.9g %.9g %.9g\n", 1e6 * fit->seconds[i] * exp(-residual), 1e6 * fit->seconds[i],
@@ -116,6 +116,15 @@ static void add_script(const pc_profile *profile, const chosen *fits, const char
     pc_text_printf(script, "unset multiplot\n");
 }
 
+/* A profile of the library has the fits of what others measured, and nothing else. */
+static pc_code check_measured(const chosen *fits, pc_error *error) {
+    for (int i = 0; i < fits->count; i++)
+        if (fits->fit[i]->seconds && fits->fit[i]->count > 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "a profile without measurements has no residuals; expected a file of `pipecast profile fit`, "
+                        "or --figure");
+}
+
 pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
@@ -123,6 +132,7 @@ pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *p
     pc_number_scope scope = {0};
     pc_text script = {0};
     code = pc_fits_choose(profile, fit, x.fit, FITS_MAX, &x.count, error);
+    if (!code) code = check_measured(&x, error);
     if (code) return code;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(profile, &x, path, &script);

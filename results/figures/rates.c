@@ -23,12 +23,17 @@ static double unit_of(const pc_rates_panel *panel) {
     return panel->is_bytes ? 1e9 : 1e12;
 }
 
+/* How many there are to draw: a profile of the library has shapes, which its surfaces stand on, but no times. */
+static int64_t points_of(const pc_fit *fit) {
+    return fit->seconds ? fit->count : 0;
+}
+
 /* So many at even steps of the file's order, so that the picture does not grow with the tables. */
 static void add_points(const pc_rates_series *series, int number, double unit, pc_text *script) {
     const pc_fit *fit = series->fit;
     int64_t step = fit->count / PC_RATES_POINTS + 1;
     pc_text_printf(script, "$points%d << EOD\n", number);
-    for (int64_t i = 0; i < fit->count; i += step) {
+    for (int64_t i = 0; i < points_of(fit); i += step) {
         const double *x = fit->x + i * fit->dimensions;
         double work = pc_rates_work(fit, x);
         if (pc_rates_is_of(series, x)) pc_text_printf(script, "%.6g %.6g\n", work, work / fit->seconds[i] / unit);
@@ -48,7 +53,7 @@ static void add_line(const pc_rates_series *series, int number, double unit, pc_
 }
 
 static bool has_points(const pc_rates_series *series) {
-    for (int64_t i = 0; i < series->fit->count; i += series->fit->count / PC_RATES_POINTS + 1)
+    for (int64_t i = 0; i < points_of(series->fit); i += series->fit->count / PC_RATES_POINTS + 1)
         if (pc_rates_is_of(series, series->fit->x + i * series->fit->dimensions)) return true;
     return false;
 }

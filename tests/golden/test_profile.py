@@ -167,6 +167,10 @@ class Show(Profile):
             picture = file.read()
         for panel in ("gemm_forward", "gemm_input_gradient", "gemm_weight_gradient", "TFLOP/s"):
             self.assertIn(panel, picture)
+        # The library's have shapes, which surfaces stand on, but no times.
+        self.good("profile", "show", "b200", "--figure", self.path("figure.svg"), "--fit", "gemm")
+        self.bad("a profile without measurements has no residuals; expected a file of", "profile", "show", "b200",
+                 "--residuals", "x.svg")
         self.bad("ends in .svg, .png or .pdf", "profile", "show", self.profile, "--figure", "x.jpg")
         self.bad("no fit's name has 'softmax' in it; expected one of", "profile", "show", self.profile, "--figure", "x.svg",
                  "--fit", "softmax")
