@@ -140,7 +140,6 @@ static const knob knobs[] = {
     PART(nic_crossing_efficiency),
     TIME(speed_variation),
     TIME(collective_call_s),
-    RATE(host_link_bytes_per_s),
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
@@ -215,6 +214,29 @@ static void test_better_numbers_are_no_slower(void **state) {
     for (long i = 0; i < cases; i++) tried += check_setting(&random);
     print_message("%ld of %ld settings\n", tried, cases);
     assert_true(2 * tried >= cases);
+}
+
+/* The link to the host counts only for what is held there, in settings of their own. */
+static void test_a_better_host_link_is_no_slower(void **state) {
+    (void)state;
+    const knob host_link = RATE(host_link_bytes_per_s);
+    test_random random = {37};
+    long tried = 0, cases = test_cases(100, 2000);
+    for (long i = 0; i < cases; i++) {
+        pc_time unused_ps[TIMES];
+        pc_iteration_spec spec = draw_spec(&random);
+        spec.generator = pc_generator_find("1f1b");
+        spec.cut.pp = spec.cut.chunks = 1;
+        spec.cut.recompute = PC_RECOMPUTE_NONE;
+        spec.cut.offload_layers = test_between(&random, 1, 2);
+        spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 1, 64);
+        if (!run_times(&spec, unused_ps)) continue;
+        pc_machine better = spec.machine;
+        improve(&host_link, 1 + random_thousandths(&random, 1, 4000), &better);
+        check_no_longer(&spec, &better, host_link.name);
+        tried++;
+    }
+    assert_true(4 * tried >= cases);
 }
 
 /* ---- iterations that follow each other ---- */
@@ -324,6 +346,7 @@ static void test_a_faster_gpu_is_faster(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_better_numbers_are_no_slower),
+        cmocka_unit_test(test_a_better_host_link_is_no_slower),
         cmocka_unit_test(test_what_was_slower_with_post_validation),
         cmocka_unit_test(test_a_stage_that_waits_sets_no_pace),
         cmocka_unit_test(test_launches_run_ahead),
