@@ -335,7 +335,7 @@ static void test_time_of_offloading(void **state) {
 }
 
 static void expect_infeasible(const pc_iteration_spec *spec, const char *message) {
-    pc_iteration x;
+    pc_iteration x = {0};
     pc_error error = {0};
     pc_code code = pc_iteration_run(spec, NULL, false, &x, &error);
     assert_string_equal(code ? error.message : x.message, message);
