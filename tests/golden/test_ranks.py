@@ -149,6 +149,7 @@ class Ranks(Command):
         self.wait_for_records(process, count)
         strike(process, children)
         status, _, err = self.end(process)
+        self.wait_for_end(children)  # one that takes over a journal removes it behind the reader's back
         keys = [key for path in self.journals() for key in journal_keys(path)]
         self.assertEqual(len(keys), len(set(keys)), "a run was done twice")
         return status, keys, err
