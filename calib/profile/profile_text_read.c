@@ -236,7 +236,7 @@ static pc_code take_in_fit(reader *r) {
 /* ---- the text ---- */
 
 static pc_code take_end(reader *r) {
-    int64_t count;
+    int64_t count = 0;
     pc_code code = finish_fit(r);
     if (!code) code = take_count(r, INT32_MAX, &count);
     if (code) return code;
@@ -246,7 +246,7 @@ static pc_code take_end(reader *r) {
 }
 
 static pc_code take_format(reader *r) {
-    int64_t version;
+    int64_t version = 0;
     if (strcmp(r->key, PC_TEXT_FORMAT) != 0)
         return REFUSE(r, "begins the text; expected '" PC_TEXT_FORMAT ",%d'", PC_TEXT_VERSION);
     pc_code code = take_count(r, INT32_MAX, &version);
