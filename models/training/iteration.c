@@ -7,6 +7,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/footprint.h"
+#include "models/training/iteration_spec.h"
 #include "models/training/lower.h"
 #include "models/training/outline.h"
 #include "models/training/robust_order.h"
@@ -17,18 +18,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-pc_iteration_spec pc_iteration_spec_default(void) {
-    return (pc_iteration_spec){
-        .order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
-        .overlaps_p2p = true,
-        .overlaps_tp = true,
-        .overlaps_gradients = true,
-        .overlaps_parameters = true,
-        .scatters_boundary = true,
-        .memory_limit_bytes = PC_NO_LIMIT,
-    };
-}
 
 enum { SCHEDULES_MOST = 6 }; /* that a run times */
 
@@ -68,49 +57,6 @@ static void note_infeasible(pc_iteration *iteration, const char *why) {
     snprintf(iteration->message, sizeof iteration->message, "%.*s", (int)sizeof iteration->message - 1, why);
 }
 
-static pc_code check_bad_days(const pc_iteration_spec *spec, pc_error *error) {
-    pc_machine other = spec->machine;
-    pc_code code = pc_bad_days_check(&spec->bad_days, error);
-    if (code || spec->bad_days.other_nodes == 0) return code;
-    other.gpu = spec->bad_days.other_gpu;
-    return pc_machine_check(&other, error);
-}
-
-static pc_code check_spec(const pc_iteration_spec *spec, pc_error *error) {
-    pc_code code = pc_model_check(&spec->model, error);
-    if (!code) code = pc_machine_check(&spec->machine, error);
-    if (code) return code;
-    if (!(spec->pass_overhead >= 0) || !(spec->pass_overhead <= 1000) || spec->overhead_ps < 0 ||
-        spec->bucket_bytes < 0 || spec->memory_limit_bytes < 0 || spec->cut.gradient_bytes < 0 ||
-        spec->cut.gradient_bytes > 8)
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "
-            "a pass's overhead from 0 to 1000, gradients of at most 8 bytes, and nothing below zero");
-    bool has_replicas = spec->expands || spec->bad_days.samples > 0;
-    if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !has_replicas))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "iteration: jitter %g%s; expected 0 to 10, and replicas expanded or samples where it is "
-                            "not 0",
-                            spec->jitter, has_replicas ? "" : " of folded replicas");
-    if (spec->cut.offload_layers > 0 && spec->machine.host_link_bytes_per_s <= 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "activation_offload_layers on machine %s, which has no host_link; expected a machine that "
-                            "has one",
-                            spec->machine.name);
-    if (spec->cut.offload_layers > 0 && spec->generator->splits)
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "activation_offload_layers with a schedule that has W apart; expected one without, as 1f1b");
-    if (spec->expands && spec->granularity == PC_GRANULARITY_OPERATIONS)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "iteration: expanded replicas by operations; expected them by passes");
-    if (spec->pipelines_tp && spec->granularity == PC_GRANULARITY_OPERATIONS)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "overlap.tp_pieces with granularity operations; expected tp_pieces false, or passes");
-    return check_bad_days(spec, error);
-}
-
 static pc_code find_room(iteration_run *run, pc_error *error) {
     run->room_bytes = pc_alloc((size_t)run->outline.devices, sizeof *run->room_bytes);
     if (!run->room_bytes) return pc_error_no_memory(error);
@@ -123,7 +69,7 @@ static pc_code find_room(iteration_run *run, pc_error *error) {
 static pc_code prepare(const pc_iteration_spec *spec, const pc_cost_model *cost, iteration_run *run,
                        pc_iteration *iteration, pc_error *error) {
     pc_error why = {0};
-    pc_code code = check_spec(spec, error);
+    pc_code code = pc_iteration_spec_check(spec, error);
     if (code) return code;
     code = pc_outline_check(spec, &why);
     if (!code) code = pc_samples_check(spec, &why);
@@ -634,7 +580,7 @@ void pc_iteration_free(pc_iteration *iteration) {
 
 pc_code pc_iteration_costs(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_costs *costs, pc_error *error) {
     pc_outline outline;
-    pc_code code = check_spec(spec, error);
+    pc_code code = pc_iteration_spec_check(spec, error);
     if (!code) code = pc_outline_check(spec, error);
     if (!code) code = pc_outline_make(spec, cost, &outline, error);
     if (code) return code;

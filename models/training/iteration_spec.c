@@ -1,0 +1,56 @@
+#include "models/training/iteration_spec.h"
+
+pc_iteration_spec pc_iteration_spec_default(void) {
+    return (pc_iteration_spec){
+        .order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+        .overlaps_p2p = true,
+        .overlaps_tp = true,
+        .overlaps_gradients = true,
+        .overlaps_parameters = true,
+        .scatters_boundary = true,
+        .memory_limit_bytes = PC_NO_LIMIT,
+    };
+}
+
+static pc_code check_bad_days(const pc_iteration_spec *spec, pc_error *error) {
+    pc_machine other = spec->machine;
+    pc_code code = pc_bad_days_check(&spec->bad_days, error);
+    if (code || spec->bad_days.other_nodes == 0) return code;
+    other.gpu = spec->bad_days.other_gpu;
+    return pc_machine_check(&other, error);
+}
+
+pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error) {
+    pc_code code = pc_model_check(&spec->model, error);
+    if (!code) code = pc_machine_check(&spec->machine, error);
+    if (code) return code;
+    if (!(spec->pass_overhead >= 0) || !(spec->pass_overhead <= 1000) || spec->overhead_ps < 0 ||
+        spec->bucket_bytes < 0 || spec->memory_limit_bytes < 0 || spec->cut.gradient_bytes < 0 ||
+        spec->cut.gradient_bytes > 8)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "
+            "a pass's overhead from 0 to 1000, gradients of at most 8 bytes, and nothing below zero");
+    bool has_replicas = spec->expands || spec->bad_days.samples > 0;
+    if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !has_replicas))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "iteration: jitter %g%s; expected 0 to 10, and replicas expanded or samples where it is "
+                            "not 0",
+                            spec->jitter, has_replicas ? "" : " of folded replicas");
+    if (spec->cut.offload_layers > 0 && spec->machine.host_link_bytes_per_s <= 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "activation_offload_layers on machine %s, which has no host_link; expected a machine that "
+                            "has one",
+                            spec->machine.name);
+    if (spec->cut.offload_layers > 0 && spec->generator->splits)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "activation_offload_layers with a schedule that has W apart; expected one without, as 1f1b");
+    if (spec->expands && spec->granularity == PC_GRANULARITY_OPERATIONS)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "iteration: expanded replicas by operations; expected them by passes");
+    if (spec->pipelines_tp && spec->granularity == PC_GRANULARITY_OPERATIONS)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "overlap.tp_pieces with granularity operations; expected tp_pieces false, or passes");
+    return check_bad_days(spec, error);
+}

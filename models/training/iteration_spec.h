@@ -1,0 +1,19 @@
+/* iteration_spec.h: what a run of an iteration is asked, before anything is computed: whether its numbers can be. */
+#ifndef PC_MODELS_TRAINING_ITERATION_SPEC_H
+#define PC_MODELS_TRAINING_ITERATION_SPEC_H
+
+#include "engine/error.h"
+#include "models/training/iteration.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* PC_ERROR_INPUT, one line, where a model, a machine or a number is out of range, or two choices do not go together.
+ * The cut is checked with its outline (outline.h). */
+pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
