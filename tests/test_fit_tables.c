@@ -143,6 +143,36 @@ static void a_table_is_recovered(void **state) {
     pc_fit_free(&fit);
 }
 
+/* Products of 6 to 60 us alone, 5 ms being what settling takes: nothing in them says what a burst is, and what is known
+ * beforehand of the format stands. */
+static void short_products_leave_the_burst_as_it_was_known(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype;
+        double burst;
+    } known[] = {{"fp8", 0.28}, {"bf16", 0.1}};
+    static double x[4 * SHAPES], seconds[SHAPES];
+    test_random random = {25};
+    for (int k = 0; k < 2; k++) {
+        pc_error error = {0};
+        pc_fit fit;
+        pc_fit_key key = {.form = PC_FIT_GEMM, .subject = "gemm_forward", .library = "trtllm"};
+        snprintf(key.dtype, sizeof key.dtype, "%s", known[k].dtype);
+        for (int i = 0; i < SHAPES; i++) {
+            double *at = x + 4 * i;
+            at[0] = 1.0;
+            at[1] = 64.0 * (double)test_between(&random, 16, 32);
+            at[2] = 512.0 * (double)test_between(&random, 2, 8);
+            at[3] = 512.0 * (double)test_between(&random, 2, 8);
+            seconds[i] = (4e-6 + sustained_truth(at)) * exp(0.01 * normal(&random));
+        }
+        if (pc_fit_make(&key, 132, x, seconds, SHAPES, &fit, &error)) fail_msg("%s", error.message);
+        if (fabs(fit.parameter[5] / known[k].burst - 1.0) > 0.05)
+            fail_msg("%s: a burst of %g; expected %g", known[k].dtype, fit.parameter[5], known[k].burst);
+        pc_fit_free(&fit);
+    }
+}
+
 /* More of a side takes no less time, a step of the grid's noise aside; sustained is never faster than a burst. */
 static void larger_products_take_longer(void **state) {
     (void)state;
@@ -307,6 +337,7 @@ int main(void) {
         cmocka_unit_test(a_grid_is_linear_between_nodes),
         cmocka_unit_test(a_grid_follows_what_is_smooth_and_no_noise),
         cmocka_unit_test(a_table_is_recovered),
+        cmocka_unit_test(short_products_leave_the_burst_as_it_was_known),
         cmocka_unit_test(larger_products_take_longer),
         cmocka_unit_test(random_tables),
         cmocka_unit_test(passes_backward_follow_the_forward_one),
