@@ -37,6 +37,7 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define SCHEDULE            KIND(SCHEDULE, "")
 #define SWITCH              KIND(SWITCH, "")
 #define RECOMPUTATION       KIND(RECOMPUTATION, "")
+#define RECOMPUTED_MODULES  KIND(MODULES, "")
 #define ORDER               KIND(ORDER, "")
 #define PRICE               KIND(PRICE, "1/h")
 #define JITTER              KIND(JITTER, "")

@@ -48,6 +48,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.cut.zero = (int)test_between(random, 0, 3);
     spec.cut.gradient_bytes = toss(random) ? 4 : 2;
     spec.cut.recompute = (pc_recompute)test_between(random, 0, PC_RECOMPUTE_KINDS - 1);
+    spec.cut.recompute_modules = (int32_t)test_between(random, 1, PC_RECOMPUTES_ALL);
     spec.cut.recompute_layers = 1;
     spec.cut.kernels = (pc_kernels)test_between(random, 0, 1);
     spec.unit = (pc_unit)test_between(random, 0, 1);

@@ -1,6 +1,7 @@
 #include "models/workload/memory.h"
 
 #include "engine/numbers.h"
+#include "models/workload/saved.h"
 #include "models/workload/slice.h"
 
 /* ---- activations ---- */
@@ -10,48 +11,24 @@ typedef struct kept {
     pc_wide input;   /* the layer's own input */
     pc_wide whole;   /* with nothing recomputed */
     pc_wide scores;  /* of that, what selective recomputation leaves out */
-    pc_wide found;   /* of that, what a policy of recomputation keeps, with the input */
+    pc_wide found;   /* of that, what a policy or a set of modules keeps, with the input */
     pc_wide unread;  /* what it keeps beside that, though the backward pass does not read it */
     pc_wide w_needs; /* inputs and output gradients of matrices */
+    /* modules: the most that a BW, or a B, holds at once over `found` */
+    pc_wide bw_peak, b_peak;
 } kept;
 
-/* softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score */
-static pc_wide score_bytes(const pc_model *model, const pc_slice *slice) {
-    if (model->attention == PC_ATTENTION_FLASH) return 0;
-    return (pc_wide)(model->has_dropout ? 5 : 2) * slice->attention * slice->sequence * slice->sequence;
-}
-
-static pc_wide low_bytes(pc_product_format format, pc_wide elements) {
-    return (elements * pc_product_format_bytes_of_32(format) + 31) / 32;
-}
-
-/* On the tokens whose norms are this rank's: the inputs of two norms and of the matrices behind them, 2 bytes each, and
- * two dropout masks. On columns: queries, keys and values, the output matrix's input, the activation's input and the
- * down matrix's. W needs the inputs of four matrices and, as large as the columns that they write, the gradients of
- * two; those of the output and down matrices are there for all tokens, as B has gathered them. */
-static kept wide_layer_kept(const pc_model *model, const pc_slice *slice) {
-    pc_wide whole_rows = (pc_wide)slice->tokens * slice->hidden, rows = (pc_wide)slice->norm_tokens * slice->hidden;
-    pc_wide columns = 2 * (pc_wide)slice->tokens * (slice->qkv + slice->query + slice->up + slice->ffn);
-    pc_wide scores = score_bytes(model, slice);
-    return (kept){.input = 2 * rows,
-                  .whole = (model->has_dropout ? 10 : 8) * rows + columns + scores,
-                  .scores = scores,
-                  .w_needs = 2 * (2 * rows) + columns + 2 * (2 * whole_rows)};
-}
-
-/* A recipe that keeps inputs in few bits: those of four matrices, beside what attention put out where its backward pass
- * reads that; and for W their outputs' gradients. Only if the products of weights' gradients are in few bits. */
-static kept low_layer_kept(const pc_model *model, const pc_slice *slice) {
-    kept layer = wide_layer_kept(model, slice);
-    pc_product_format format = model->low.product[2];
-    if (!model->low.keeps_inputs || !pc_product_format_is_low(format)) return layer;
-    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, whole_rows = (pc_wide)slice->tokens * slice->hidden;
-    pc_wide query = (pc_wide)slice->tokens * slice->query, ffn = (pc_wide)slice->tokens * slice->ffn;
-    pc_wide outputs = (pc_wide)slice->tokens * (slice->qkv + slice->up);
-    bool is_read = model->attention == PC_ATTENTION_FLASH;
-    layer.whole += low_bytes(format, 2 * rows + query + ffn) - 2 * (2 * rows + ffn + (is_read ? 0 : query));
-    layer.w_needs = low_bytes(format, 2 * rows + query + ffn + outputs + 2 * whole_rows);
-    return layer;
+static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
+    pc_saved_list saved;
+    pc_layer_saved(model, slice, is_low, modules, &saved);
+    pc_wide found = pc_saved_by_f(&saved);
+    return (kept){.input = 2 * (pc_wide)slice->norm_tokens * slice->hidden,
+                  .whole = found + pc_saved_again(&saved),
+                  .scores = pc_score_bytes(model, slice),
+                  .found = found,
+                  .w_needs = pc_saved_for_w(&saved),
+                  .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
+                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -61,11 +38,14 @@ static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
 }
 
 static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
-    kept wide = wide_layer_kept(model, slice);
-    if (!pc_low_precision_is_on(&model->low)) return wide;
-    kept low = low_layer_kept(model, slice);
-    if (part->layers == 0 || part->wide_layers == 0) return low;
+    bool is_low = pc_low_precision_is_on(&model->low);
+    kept low = layer_of(model, slice, is_low, part->recompute_modules);
+    if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
+    kept wide = layer_of(model, slice, false, part->recompute_modules);
     low.whole = mean(low.whole, wide.whole, part);
+    low.found = mean(low.found, wide.found, part);
+    low.bw_peak = pc_max(low.bw_peak, wide.bw_peak);
+    low.b_peak = pc_max(low.b_peak, wide.b_peak);
     low.w_needs = mean(low.w_needs, wide.w_needs, part);
     return low;
 }
@@ -151,8 +131,7 @@ typedef struct layers_of {
 } layers_of;
 
 static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
-    int64_t n = part->recompute_layers,
-            again = pc_recomputed_layers((pc_recomputation){part->recompute, (int32_t)n}, part->layers);
+    int64_t n = part->recompute_layers, again = pc_recomputed_layers(pc_part_recomputation(part), part->layers);
     bool is_more = part->recompute >= PC_RECOMPUTE_FULL;
     return (layers_of){.all = part->layers,
                        .again = again,
@@ -165,6 +144,7 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
 /* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
+    if (recompute == PC_RECOMPUTE_MODULES) return layer->found;
     if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
     return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
 }
@@ -174,22 +154,24 @@ static pc_wide kept_of(const kept *layer, const layers_of *x) {
     return checkpoints * left_by(layer, x->recompute) + (x->all - x->again) * layer->whole;
 }
 
-/* What W finds of a layer that F kept, or B made again, whole. */
-static pc_wide left_for_w(const kept *layer) {
-    return layer->w_needs < layer->whole ? layer->w_needs : layer->whole;
+/* What is held of a layer at most, of which F has left so much, but for what a pass needs while it is at it: as much,
+ * or what B leaves W. With sequence parallelism that is more where no scores are kept. */
+static pc_wide held(const kept *layer, pc_wide left, pc_pass_forms forms) {
+    return forms.splits ? pc_max(left, layer->w_needs) : left;
 }
 
-/* The same of one that B makes again, beside what F has kept of it. */
+/* The same of one that B makes again and leaves: of a policy or of modules, beside what F has kept of it. */
 static pc_wide found_by_w(const kept *layer, const layers_of *x) {
-    bool is_policy = pc_recompute_is_policy(x->recompute);
-    return is_policy ? pc_max(layer->found, left_for_w(layer)) + layer->unread : left_for_w(layer);
+    bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
+    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread : layer->w_needs;
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
 static pc_wide taken_of(const kept *layer, const layers_of *x, pc_pass_forms forms) {
-    if (forms.has_r) return x->all * layer->whole + x->again * layer->unread;
-    if (!x->leaves_w) return kept_of(layer, x);
-    return x->again * found_by_w(layer, x) + (x->all - x->again) * layer->whole;
+    pc_wide of_others = (x->all - x->again) * held(layer, layer->whole, forms);
+    if (forms.has_r) return x->again * (held(layer, layer->whole, forms) + layer->unread) + of_others;
+    if (x->leaves_w) return x->again * found_by_w(layer, x) + of_others;
+    return forms.splits ? x->again * held(layer, left_by(layer, x->recompute), forms) + of_others : kept_of(layer, x);
 }
 
 static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms forms) {
@@ -198,6 +180,13 @@ static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms f
     if (x->leaves_w) again = found_by_w(layer, x);
     pc_wide of_others = (x->all - x->again) * pc_max(layer->whole - layer->w_needs, 0);
     return x->again * pc_max(again - layer->w_needs, 0) + of_others;
+}
+
+/* Of modules, module by module; less what has gone, as below. */
+static pc_wide working_on_modules(const kept *layer, const kept *head, bool is_for_w) {
+    if (!is_for_w) return layer->bw_peak - head->whole;
+    pc_wide over = layer->found + layer->b_peak - pc_max(layer->found, layer->w_needs);
+    return over - (head->whole - head->w_needs);
 }
 
 /* What the recomputation of `count` layers at once needs beside, less what has gone in the backward pass then: of the
@@ -224,6 +213,10 @@ static pc_wide working_on_groups(const kept *layer, const kept *head, const laye
 
 static pc_wide layers_working(const kept *layer, const kept *head, const layers_of *x, pc_pass_forms forms) {
     if (x->again == 0 || forms.has_r) return 0;
+    if (x->recompute == PC_RECOMPUTE_MODULES) {
+        pc_wide bw = working_on_modules(layer, head, false), b = working_on_modules(layer, head, true);
+        return !forms.splits ? bw : forms.mixes ? pc_max(bw, b) : b;
+    }
     pc_wide needed = working_on_groups(layer, head, x, x->leaves_w);
     return x->leaves_w && forms.mixes ? pc_max(needed, working_on_groups(layer, head, x, false)) : needed;
 }
