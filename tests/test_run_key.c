@@ -18,8 +18,8 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2440, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1848, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2472, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1880, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 120,
                "a new field of a model or its cut");
@@ -176,6 +176,11 @@ static const field of_cluster[] = {
     ITERATION(overlaps_parameters),
     ITERATION(scatters_boundary),
     ITERATION(bucket_bytes),
+    ITERATION(unit_layers),
+    ITERATION(fsdp_prefetch),
+    ITERATION(reshard_after_forward),
+    ITERATION(gradient_sync),
+    ITERATION(fsdp_version),
     ITERATION(step),
     ITERATION(granularity),
     ITERATION(network),

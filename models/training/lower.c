@@ -274,7 +274,7 @@ pc_code pc_flows_program(const pc_outline *outline, const pc_schedule *schedule,
 bool pc_outline_meets(const pc_outline *outline) {
     const pc_iteration_spec *spec = outline->spec;
     bool gathers = pc_outline_gathers_first(outline) && spec->overlaps_parameters;
-    bool reduces = pc_outline_reduces_behind(outline) && spec->overlaps_gradients;
+    bool reduces = pc_outline_reduces_behind(outline) && pc_outline_overlaps_gradients(outline);
     if (!gathers && !reduces) return false;
     for (int d = 0; d + 1 < outline->devices; d++) /* the way from the last to the first is like one of these */
         if (outline->device[d].hop.in_domain ? outline->dp.in_domain > 1 : outline->dp.domains > 1) return true;

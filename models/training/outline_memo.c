@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
@@ -80,7 +81,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .splits = outline->spec->generator->splits,
                                  .mixes = outline->spec->generator->mixes,
                                  .recomputes = outline->spec->generator->recomputes,
-                                 .shares_embedding = outline->shares_embedding};
+                                 .shares_embedding = outline->shares_embedding,
+                                 .has_units = pc_outline_has_units(outline)};
 }
 
 static bool is_same_group(const pc_group *a, const pc_group *b) {
@@ -101,7 +103,7 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
            a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
            a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
-           is_same_group(&a->group, &b->group);
+           a->has_units == b->has_units && is_same_group(&a->group, &b->group);
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
@@ -122,6 +124,7 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         key->mixes,
         key->recomputes,
         key->shares_embedding,
+        key->has_units,
         key->group.in_domain,
         key->group.groups_beside};
     return pc_hash_bytes(numbers, sizeof numbers);

@@ -25,7 +25,8 @@ typedef struct pc_outline_part_key {
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
-    bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;
+    bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding,
+        has_units;
 } pc_outline_part_key;
 
 /* One thread's, and for specs of one model, one machine and one cost model. */
