@@ -272,6 +272,70 @@ static void test_thin_network(void **state) {
     pc_iteration_free(&x);
 }
 
+/* ---- on the engine ---- */
+
+static pc_iteration_spec random_sharded(test_random *random) {
+    pc_iteration_spec spec = random_spec(random);
+    spec.cut.zero = 3;
+    if (spec.cut.dp == 1) spec.cut.dp = 4;
+    spec.unit = PC_UNIT_LAYER;
+    spec.unit_layers = test_between(random, 0, 3);
+    spec.fsdp_prefetch = (int)test_between(random, 0, 3);
+    spec.fsdp_version = (pc_fsdp_version)test_between(random, 0, 1);
+    spec.reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
+    spec.gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);
+    spec.overlap_slowdown = test_between(random, 0, 1) ? 0.3 : 0;
+    spec.machine.network.bandwidth_bytes_per_s = (double)test_between(random, 1, 40) * 1e9;
+    bool is_hybrid = test_between(random, 0, 1) && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL;
+    spec.cut.shard_group = is_hybrid ? spec.cut.dp / 2 : 0;
+    return spec;
+}
+
+static pc_time ps_of(const pc_iteration_spec *spec) {
+    pc_iteration x = run_spec(spec);
+    pc_time ps = (pc_time)llround(x.iteration_s * 1e12);
+    pc_iteration_free(&x);
+    return ps;
+}
+
+/* As tasks and flows a pass takes what the recurrence says, to the picosecond; over flows that meet none, too. What
+ * meets other traffic takes no less. */
+static void test_engine(void **state) {
+    (void)state;
+    test_random random = {91};
+    for (long i = 0; i < test_cases(80, 800); i++) {
+        pc_iteration_spec spec = random_sharded(&random);
+        if (i % 2) spec.cut.pp = 1, spec.generator = pc_generator_find("1f1b"), spec.cut.chunks = 1;
+        pc_time closed = ps_of(&spec);
+        spec.engine = PC_ENGINE_EVENTS;
+        assert_int_equal(ps_of(&spec), closed);
+        spec.network = PC_NETWORK_FLOWS;
+        pc_time over_flows = ps_of(&spec);
+        spec.engine = PC_ENGINE_AUTO;
+        assert_int_equal(ps_of(&spec), over_flows);
+        bool is_alone = spec.cut.pp == 1 && spec.gradient_sync != PC_GRADIENT_SYNC_LAST;
+        if (is_alone)
+            assert_int_equal(over_flows, closed);
+        else
+            assert_true(over_flows > closed - closed / 1000);
+    }
+}
+
+/* Gathers of passes and messages between stages share the NICs: with flows an iteration takes longer. */
+static void test_meets(void **state) {
+    (void)state;
+    pc_iteration_spec spec = spec_of(4);
+    spec.reshard_after_forward = PC_RESHARD_ALWAYS;
+    spec.gradient_sync = PC_GRADIENT_SYNC_EVERY;
+    spec.cut.dp = 8;
+    spec.machine.network.bandwidth_bytes_per_s = 2e9;
+    pc_time closed = ps_of(&spec);
+    spec.network = PC_NETWORK_FLOWS;
+    assert_true(ps_of(&spec) > closed);
+    spec.network = PC_NETWORK_AUTO;
+    assert_true(ps_of(&spec) > closed);
+}
+
 static void check_refused(const pc_iteration_spec *spec, const char *message) {
     pc_iteration x;
     pc_error error = {0};
@@ -308,6 +372,8 @@ int main(void) {
         cmocka_unit_test(test_pipelines),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_thin_network),
+        cmocka_unit_test(test_engine),
+        cmocka_unit_test(test_meets),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,7 @@ typedef struct pc_part_cost {
 typedef struct pc_unit_traffic {
     pc_time gather_ps, reduce_ps, replicate_ps, copy_out_ps, copy_in_ps;
     double gather_bytes, reduce_bytes;
+    double gathered_bytes, gradient_bytes; /* the whole tensors' */
 } pc_unit_traffic;
 
 /* A chunk's: its ends, and `count` units of layers, of which one has what is left. Zeroed where ZeRO 3 has none. */

@@ -81,6 +81,8 @@ static pc_code fill_traffic(const pc_outline *outline, double parameters, double
     if (outline->replicate.ranks > 1)
         replicate = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, gradients / outline->shard.ranks);
     bool copies_out = outline->spec->fsdp_version == PC_FSDP_2;
+    x->gathered_bytes = gathered;
+    x->gradient_bytes = gradients;
     x->gather_bytes = gather.sent_bytes;
     x->reduce_bytes = reduce.sent_bytes + replicate.sent_bytes;
     pc_code code = pc_outline_time("parameters", gather.seconds, 1, &x->gather_ps, error);
