@@ -31,6 +31,10 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     return cut;
 }
 
+static pc_rank_counts counts_of(const pc_cut *cut) {
+    return (pc_rank_counts){cut->tp, cut->pp, cut->dp, pc_cut_cp(cut)};
+}
+
 static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error) {
     const pc_cut *cut = &spec->cut;
     if (cut->shard_group == 0) return PC_OK;
@@ -76,7 +80,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
-    if (!code) code = pc_ranks_place(&spec->machine, spec->order, cut.tp, cut.pp, cut.dp, &ranks, error);
+    if (!code) code = pc_ranks_place(&spec->machine, spec->order, counts_of(&cut), &ranks, error);
     return code;
 }
 
@@ -201,7 +205,7 @@ static void split_replicas(pc_outline *outline) {
 static pc_code fill_in(pc_outline *outline, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_cut *cut = &outline->cut;
-    pc_code code = pc_ranks_place(&spec->machine, spec->order, cut->tp, cut->pp, cut->dp, &outline->ranks, error);
+    pc_code code = pc_ranks_place(&spec->machine, spec->order, counts_of(cut), &outline->ranks, error);
     if (code) return code;
     if (!make_arrays(outline)) return pc_error_no_memory(error);
     const pc_outline_places *places = NULL;

@@ -28,22 +28,25 @@ void pc_outline_memo_free(pc_outline_memo *memo) {
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_outline_places *places) {
-    int32_t numbers[PC_AXES + 3] = {places->tp, places->pp, places->dp};
-    for (int i = 0; i < PC_AXES; i++) numbers[3 + i] = (int32_t)places->order.axis[i];
+    int32_t numbers[PC_AXES + 4] = {places->tp, places->pp, places->dp, places->cp};
+    for (int i = 0; i < PC_AXES; i++) numbers[4 + i] = (int32_t)places->order.axis[i];
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_outline_places *a, const pc_outline_places *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
-    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp;
 }
 
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
                                     pc_error *error) {
     const pc_machine *machine = &outline->spec->machine;
-    pc_outline_places wanted = {
-        .order = outline->spec->order, .tp = outline->cut.tp, .pp = outline->cut.pp, .dp = outline->cut.dp};
+    pc_outline_places wanted = {.order = outline->spec->order,
+                                .tp = outline->cut.tp,
+                                .pp = outline->cut.pp,
+                                .dp = outline->cut.dp,
+                                .cp = pc_cut_cp(&outline->cut)};
     pc_outline_places *known = &memo->places[hash_places(&wanted) % PC_OUTLINE_MEMO_PLACES];
     *places = known;
     if (is_same_places(known, &wanted)) return PC_OK;

@@ -12,7 +12,7 @@
 /* How groups and neighbouring stages lie for one order and one cut. */
 typedef struct pc_outline_places {
     pc_rank_order order;
-    int tp, pp, dp; /* 0: empty */
+    int tp, pp, dp, cp; /* 0: empty */
     pc_group group[PC_AXES];
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;

@@ -1,6 +1,7 @@
 #include "models/workload/memory.h"
 
 #include "engine/numbers.h"
+#include "models/workload/saved.h"
 #include "models/workload/slice.h"
 
 /* ---- activations ---- */
@@ -15,43 +16,13 @@ typedef struct kept {
     pc_wide w_needs; /* inputs and output gradients of matrices */
 } kept;
 
-/* softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score */
-static pc_wide score_bytes(const pc_model *model, const pc_slice *slice) {
-    if (model->attention == PC_ATTENTION_FLASH) return 0;
-    return (pc_wide)(model->has_dropout ? 5 : 2) * slice->attention * slice->sequence * slice->sequence;
-}
-
-static pc_wide low_bytes(pc_product_format format, pc_wide elements) {
-    return (elements * pc_product_format_bytes_of_32(format) + 31) / 32;
-}
-
-/* On the tokens whose norms are this rank's: the inputs of two norms and of the matrices behind them, 2 bytes each, and
- * two dropout masks. On columns: queries, keys and values, the output matrix's input, the activation's input and the
- * down matrix's. W needs the inputs of four matrices and, as large as the columns that they write, the gradients of
- * two; those of the output and down matrices are there for all tokens, as B has gathered them. */
-static kept wide_layer_kept(const pc_model *model, const pc_slice *slice) {
-    pc_wide whole_rows = (pc_wide)slice->tokens * slice->hidden, rows = (pc_wide)slice->norm_tokens * slice->hidden;
-    pc_wide columns = 2 * (pc_wide)slice->tokens * (slice->qkv + slice->query + slice->up + slice->ffn);
-    pc_wide scores = score_bytes(model, slice);
-    return (kept){.input = 2 * rows,
-                  .whole = (model->has_dropout ? 10 : 8) * rows + columns + scores,
-                  .scores = scores,
-                  .w_needs = 2 * (2 * rows) + columns + 2 * (2 * whole_rows)};
-}
-
-/* A recipe that keeps inputs in few bits: those of four matrices, beside what attention put out where its backward pass
- * reads that; and for W their outputs' gradients. Only if the products of weights' gradients are in few bits. */
-static kept low_layer_kept(const pc_model *model, const pc_slice *slice) {
-    kept layer = wide_layer_kept(model, slice);
-    pc_product_format format = model->low.product[2];
-    if (!model->low.keeps_inputs || !pc_product_format_is_low(format)) return layer;
-    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, whole_rows = (pc_wide)slice->tokens * slice->hidden;
-    pc_wide query = (pc_wide)slice->tokens * slice->query, ffn = (pc_wide)slice->tokens * slice->ffn;
-    pc_wide outputs = (pc_wide)slice->tokens * (slice->qkv + slice->up);
-    bool is_read = model->attention == PC_ATTENTION_FLASH;
-    layer.whole += low_bytes(format, 2 * rows + query + ffn) - 2 * (2 * rows + ffn + (is_read ? 0 : query));
-    layer.w_needs = low_bytes(format, 2 * rows + query + ffn + outputs + 2 * whole_rows);
-    return layer;
+static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low) {
+    pc_saved_list saved;
+    pc_layer_saved(model, slice, is_low, &saved);
+    return (kept){.input = 2 * (pc_wide)slice->norm_tokens * slice->hidden,
+                  .whole = pc_saved_by_f(&saved),
+                  .scores = pc_score_bytes(model, slice),
+                  .w_needs = pc_saved_for_w(&saved)};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -61,10 +32,10 @@ static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
 }
 
 static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
-    kept wide = wide_layer_kept(model, slice);
-    if (!pc_low_precision_is_on(&model->low)) return wide;
-    kept low = low_layer_kept(model, slice);
-    if (part->layers == 0 || part->wide_layers == 0) return low;
+    bool is_low = pc_low_precision_is_on(&model->low);
+    kept low = layer_of(model, slice, is_low);
+    if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
+    kept wide = layer_of(model, slice, false);
     low.whole = mean(low.whole, wide.whole, part);
     low.w_needs = mean(low.w_needs, wide.w_needs, part);
     return low;

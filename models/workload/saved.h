@@ -1,0 +1,56 @@
+/* saved.h: what a layer keeps of a microbatch for its backward pass, tensor by tensor. Private to workload. */
+#ifndef PC_MODELS_WORKLOAD_SAVED_H
+#define PC_MODELS_WORKLOAD_SAVED_H
+
+#include "models/workload/model.h"
+#include "models/workload/slice.h"
+
+#include <stdbool.h>
+
+/* What a layer is made of, in the order of F. A tensor is of the module that reads it in F, or that drops it. */
+typedef enum pc_module {
+    PC_MODULE_ATTN_NORM,
+    PC_MODULE_QKV,
+    PC_MODULE_CORE_ATTN,
+    PC_MODULE_ATTN_PROJ,
+    PC_MODULE_ATTN_RESIDUAL,
+    PC_MODULE_MLP_NORM,
+    PC_MODULE_MLP_UP,
+    PC_MODULE_MLP_ACT,
+    PC_MODULE_MLP_DOWN,
+    PC_MODULE_MLP_RESIDUAL,
+    PC_MODULES
+} pc_module;
+
+/* Who reads a tensor: B, for the input's gradient; W, for the weights'. Both are possible. */
+enum { PC_FOR_B = 1, PC_FOR_W = 2 };
+
+typedef struct pc_saved {
+    const char *name; /* static storage */
+    pc_module module;
+    pc_wide bytes;
+    int for_whom;
+    bool is_gradient; /* of a matrix's output: B has it, and leaves it to W; all others are F's */
+} pc_saved;
+
+enum { PC_SAVED_MAX = 32 };
+
+typedef struct pc_saved_list {
+    pc_saved list[PC_SAVED_MAX];
+    int count;
+} pc_saved_list;
+
+/* One layer with nothing recomputed. `is_low`: of the model's recipe, which keeps the inputs of matrices in few bits
+ * where it says so; else of 16 bits. Where a recipe keeps a copy in few bits of what attention's backward pass reads in
+ * 16, there are both. Vectors, and numbers a row, are left out. */
+void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, pc_saved_list *saved);
+
+/* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score. None with
+ * flash attention. */
+pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice);
+
+/* What F keeps of a layer; and what W needs of it, with the gradients that B leaves. */
+pc_wide pc_saved_by_f(const pc_saved_list *saved);
+pc_wide pc_saved_for_w(const pc_saved_list *saved);
+
+#endif
