@@ -242,8 +242,15 @@ static void test_memory(void **state) {
     spec.reshard_after_forward = PC_RESHARD_NEVER;
     pc_iteration kept = run_spec(&spec);
     check_near((double)(kept.memory[0].buffers - x.memory[0].buffers), 2.0 * 23 * (double)layer, 1e-3);
+    assert_int_equal(kept.memory[0].parameters, (4 * p + 7) / 8);
+    assert_int_equal(kept.memory[0].gradients, (4 * p + 7) / 8);
+    assert_int_equal(kept.memory[0].optimizer, p);
     spec.gradient_sync = PC_GRADIENT_SYNC_LAST;
     pc_iteration last = run_spec(&spec);
+    assert_int_equal(last.memory[0].gradients - kept.memory[0].gradients, 2 * p);
+    pc_iteration_free(&last);
+    spec.fsdp_version = PC_FSDP_2;
+    last = run_spec(&spec);
     assert_int_equal(last.memory[0].gradients - kept.memory[0].gradients, 4 * p);
     pc_iteration_free(&x);
     pc_iteration_free(&y);

@@ -66,6 +66,7 @@ typedef struct unit_pass {
     pc_pass pass;
     int device;
     int32_t wire, replicate;
+    int32_t reduced; /* what kernels and gathers wait for, where reductions overlap nothing */
     int32_t gathered[PC_PREFETCH_MAX + 1];
 } unit_pass;
 
@@ -76,13 +77,13 @@ static int size_of(const unit_pass *x, int number) {
 
 static pc_code send(unit_pass *x, pc_flow_sort sort, const pc_sendings *sendings, int32_t wire, pc_after ready,
                     int32_t *done) {
-    const pc_after afters[] = {{wire, 0}, ready};
+    const pc_after afters[] = {{wire, 0}, ready, {sort == PC_FLOW_GATHER ? x->reduced : PC_NO_TASK, 0}};
     x->lowered->lanes.now = (pc_flow_note){.sort = sort,
                                            .chunk = x->pass.chunk,
                                            .microbatch = x->pass.microbatch,
                                            .ready_task = ready.task,
                                            .ready_delay_ps = ready.delay_ps};
-    return pc_lanes_add_collective(&x->lowered->lanes, x->device, x->device, sendings, afters, 2, done,
+    return pc_lanes_add_collective(&x->lowered->lanes, x->device, x->device, sendings, afters, 3, done,
                                    x->lowered->error);
 }
 
@@ -100,40 +101,39 @@ static pc_code gather_unit(unit_pass *x, int number) {
     return code;
 }
 
-/* *done: with which the next unit's kernels may begin, where they wait for it. */
-static pc_code reduce_unit(unit_pass *x, int number, int32_t *done) {
+static pc_code reduce_unit(unit_pass *x, int number) {
     pc_unit_step step = pc_units_step(&x->units, number);
     int size = size_of(x, number);
-    int32_t *other = x->rules.replicates_beside ? &x->replicate : &x->wire;
+    int32_t *other = x->rules.replicates_beside ? &x->replicate : &x->wire, done = PC_NO_TASK;
     pc_after ready = {last_task(x), step.copy_ps};
     pc_code code = PC_OK;
-    *done = PC_NO_TASK;
     if (step.reduce_ps > 0) {
-        code = send(x, PC_FLOW_REDUCE, &x->sendings->of[size].reduce, x->wire, ready, done);
-        x->wire = *done;
-        ready = (pc_after){*done, 0};
+        code = send(x, PC_FLOW_REDUCE, &x->sendings->of[size].reduce, x->wire, ready, &done);
+        x->wire = done;
+        ready = (pc_after){done, 0};
     }
-    if (code || step.replicate_ps == 0) return code;
-    if (step.reduce_ps == 0) ready.delay_ps = 0;
-    code = send(x, PC_FLOW_REDUCE, &x->sendings->of[size].replicate, *other, ready, done);
-    *other = *done;
+    if (!code && step.replicate_ps > 0) {
+        if (step.reduce_ps == 0) ready.delay_ps = 0;
+        code = send(x, PC_FLOW_REDUCE, &x->sendings->of[size].replicate, *other, ready, &done);
+        *other = done;
+    }
+    x->reduced = x->rules.waits_for_reduce ? done : PC_NO_TASK;
     return code;
 }
 
-static pc_code add_unit(unit_pass *x, int number, pc_time kernels_ps, int32_t *reduced) {
-    int32_t gathered = x->gathered[number % (x->rules.prefetch + 1)], before = *reduced;
+static pc_code add_unit(unit_pass *x, int number, pc_time kernels_ps) {
+    int32_t gathered = x->gathered[number % (x->rules.prefetch + 1)];
     pc_code code = lowering_add_to_spine(x->lowered, x->device, kernels_ps, gathered, PIECE);
-    if (!code && x->rules.waits_for_reduce) code = lowering_add_edge(x->lowered, before, last_task(x), 0);
-    if (!code) code = reduce_unit(x, number, reduced);
+    if (!code) code = lowering_add_edge(x->lowered, x->reduced, last_task(x), 0);
+    if (!code) code = reduce_unit(x, number);
     return code ? code : gather_unit(x, number + 1 + x->rules.prefetch);
 }
 
 static pc_code add_all(unit_pass *x, const pc_unit_times *times, piece last) {
-    int32_t reduced = PC_NO_TASK;
     pc_code code = lowering_add_to_spine(x->lowered, x->device, 0, PC_NO_TASK, PIECE);
     for (int j = 0; !code && j <= x->rules.prefetch; j++) code = gather_unit(x, j);
     for (int j = 0; !code && j < pc_units_steps(&x->units); j++)
-        code = add_unit(x, j, times[j].end_ps - times[j].begin_ps, &reduced);
+        code = add_unit(x, j, times[j].end_ps - times[j].begin_ps);
     if (!code) code = lowering_add_to_spine(x->lowered, x->device, 0, x->wire, last);
     return code ? code : lowering_add_edge(x->lowered, x->replicate, last_task(x), 0);
 }
@@ -151,7 +151,8 @@ pc_code lowering_add_units(lowering *lowered, int device, pc_pass pass, piece la
                    .pass = pass,
                    .device = device,
                    .wire = PC_NO_TASK,
-                   .replicate = PC_NO_TASK};
+                   .replicate = PC_NO_TASK,
+                   .reduced = PC_NO_TASK};
     pc_unit_times *times = pc_alloc((size_t)pc_units_steps(&x.units), sizeof *times);
     if (!times) return pc_error_no_memory(lowered->error);
     pc_units_run(&x.units, &x.rules, times);

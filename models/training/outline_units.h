@@ -29,6 +29,10 @@ pc_code pc_outline_share_kernels(const pc_outline *outline, const pc_part *part,
 pc_units pc_outline_units_of(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps);
 pc_unit_rules pc_outline_unit_rules(const pc_outline *outline);
 
+/* What a device holds of them all the time, beside buffers: FSDP's shards are fp32, and the optimizer's weights
+ * themselves; gradients are whole until they are reduced. */
+void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held);
+
 /* Bytes of what is gathered, and of what collectives read and write beside it. */
 int64_t pc_outline_unit_bytes(const pc_outline *outline, int device);
 

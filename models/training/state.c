@@ -197,10 +197,15 @@ static pc_code add_slowed(pc_outline *outline, int d, pc_error *error) {
 
 enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
 
+/* Of a rank's share. FSDP's is as wide as its weights, fp32, whatever it reduces in. */
+static int held_gradient_bytes(const pc_outline *outline) {
+    return pc_outline_has_units(outline) ? FP32_BYTES : pc_cut_gradient_bytes(&outline->cut);
+}
+
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
  * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
 static bool copies_gradients(const pc_outline *outline) {
-    return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
+    return held_gradient_bytes(outline) < FP32_BYTES;
 }
 
 /* Adam on fp32: it reads the gradient, the master weight and two moments (16), and writes the latter three (12) and the
@@ -216,7 +221,7 @@ static int moved_by_adam(const pc_outline *outline) {
  * norm reads it (w), and clipping reads and writes it (2w). Adam follows, whose fused kernel reads it as wide. In fp32
  * that is 42. */
 static int moved_by_step(const pc_outline *outline) {
-    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
+    int held = held_gradient_bytes(outline), width = copies_gradients(outline) ? FP32_BYTES : held;
     return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
 }
 
@@ -311,9 +316,8 @@ static void add_memory(pc_outline *outline, int d) {
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
-    if (pc_outline_reduces_last(outline))
-        x->fixed_gradients += pc_cut_gradient_bytes(&outline->cut) * x->parameter_count;
     x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
+    if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
     int64_t working = working_bytes(outline, d),
             copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
     x->fixed_buffers = working + buffer_bytes(outline, d);
