@@ -269,8 +269,9 @@ double recount_iteration(const pc_iteration_spec *spec) {
                   .v = spec->cut.chunks,
                   .placement = spec->generator->placement};
     of.parts = pc_placement_parts(of.placement, of.p, of.v);
-    assert_int_equal(
-        pc_ranks_place(&spec->machine, spec->order, spec->cut.tp, spec->cut.pp, spec->cut.dp, &of.ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&spec->machine, spec->order,
+                                    (pc_rank_counts){spec->cut.tp, spec->cut.pp, spec->cut.dp, 1}, &of.ranks, NULL),
+                     PC_OK);
     of.tp = pc_group_of(&spec->machine, &of.ranks, PC_AXIS_TP);
     of.dp = pc_group_of(&spec->machine, &of.ranks, PC_AXIS_DP);
     if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) join_replicas(&of);

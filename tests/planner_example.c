@@ -52,6 +52,17 @@ static void draw_precision(test_random *own, pc_iteration_spec *spec) {
     low->fuses_norm = toss(own);
 }
 
+/* As torch shards: units of ZeRO 3. */
+static void draw_units(test_random *own, pc_iteration_spec *spec) {
+    spec->unit = PC_UNIT_LAYER;
+    spec->unit_layers = test_between(own, 0, 3);
+    spec->fsdp_prefetch = (int)test_between(own, 0, 2);
+    spec->fsdp_version = (pc_fsdp_version)test_between(own, 0, 1);
+    spec->reshard_after_forward = (pc_reshard)test_between(own, 0, 2);
+    spec->gradient_sync = (pc_gradient_sync)test_between(own, 0, 2);
+    spec->overlap_slowdown = toss(own) ? 0.25 : 0;
+}
+
 /* What a program decides; from a stream of its own, so that all else is drawn as without it. */
 static void draw_program(pc_iteration_spec *spec) {
     test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
@@ -59,6 +70,7 @@ static void draw_program(pc_iteration_spec *spec) {
     if (toss(&own)) spec->cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     if (toss(&own)) spec->optimizer_kernels = PC_OPTIMIZER_SEPARATE;
     draw_precision(&own, spec);
+    if (toss(&own)) draw_units(&own, spec);
 }
 
 static pc_plan_base draw_base(test_random *random) {

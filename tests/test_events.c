@@ -38,6 +38,16 @@ static void draw_bad_days(test_random *random, pc_iteration_spec *spec) {
                                    .bad_factor = 0.25};
 }
 
+/* What ZeRO 3 has of units: some in a unit or ahead, kept or not, reduced by every microbatch or the last. */
+static void draw_units(test_random *random, pc_iteration_spec *spec) {
+    spec->fsdp_prefetch = (int)test_between(random, 0, 3);
+    spec->unit_layers = test_between(random, 0, 3);
+    spec->fsdp_version = (pc_fsdp_version)test_between(random, 0, 1);
+    if (spec->cut.zero != 3 || spec->unit != PC_UNIT_LAYER) return;
+    spec->reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
+    spec->gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
@@ -59,6 +69,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     test_random own = {spec.seed}; /* so that all else is drawn as without it */
     if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    draw_units(&own, &spec);
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);

@@ -53,6 +53,7 @@ static void test_buffers(void **state) {
 static void test_buffers_of_units(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
+    spec.reshard_after_forward = PC_RESHARD_ALWAYS;
     int64_t tensor = 2 * 1024 * 2048;
     for (int wide = 2; wide <= 4; wide += 2) {
         spec.cut.gradient_bytes = wide;

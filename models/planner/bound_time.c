@@ -30,6 +30,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/lower.h"
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
 #include <assert.h>
@@ -176,11 +177,21 @@ static pc_time over_link(const reading *view, pc_time time) {
     return view->is_flows ? shave(time) : time;
 }
 
+/* Whatever is gathered ahead, the wire carries all. */
+static pc_time sum_wire(const reading *view, int device, pc_pass pass, pc_time alone) {
+    pc_units units = pc_outline_units_of(view->outline, device, pass, alone);
+    pc_time wire = 0;
+    for (int i = 0; i < pc_units_steps(&units); i++)
+        wire += pc_units_step(&units, i).gather_ps + pc_units_step(&units, i).reduce_ps;
+    return wire;
+}
+
 /* pc_outline_with_zero, of any overlaps: what can lie beside a pass does. */
 static pc_time with_zero(const reading *view, int device, pc_pass pass, pc_time alone) {
     const pc_chunk_outline *chunk = &view->outline->chunks_of[(int64_t)device * view->outline->chunks + pass.chunk];
     pc_time beside = 0;
     if (view->scope == SCOPE_ONE) return pc_outline_with_zero(view->outline, device, pass, alone);
+    if (pc_outline_has_units(view->outline)) return pc_max(alone, sum_wire(view, device, pass, alone));
     if (view->outline->cut.zero == 3 && pass.kind != PC_PASS_W) beside += chunk->buckets * chunk->gather_ps;
     if (view->outline->cut.zero == 3 && pc_pass_adds_gradients(pass)) beside += chunk->buckets * chunk->reduce_ps;
     return pc_max(alone, beside);
@@ -219,7 +230,8 @@ static bool reduces_behind(const reading *view) {
     const pc_outline *outline = view->outline;
     if (view->scope == SCOPE_SHAPE) return false;
     return view->scope == SCOPE_ONE ? pc_outline_reduces_behind(outline)
-                                    : outline->dp.ranks > 1 && outline->cut.zero != 3;
+                                    : outline->dp.ranks > 1 &&
+                                          (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
 }
 
 /* A backward pass is a B and a W, or a BW; of a schedule that mixes them either. */
@@ -463,7 +475,7 @@ pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_s
     bool is_any = scope != SCOPE_ONE;
     reading x = {.outline = outline,
                  .scope = scope,
-                 .overlaps_gradients = is_any || outline->spec->overlaps_gradients,
+                 .overlaps_gradients = is_any || pc_outline_overlaps_gradients(outline),
                  .overlaps_parameters = is_any || outline->spec->overlaps_parameters,
                  .overlaps_p2p = is_any || outline->spec->overlaps_p2p};
     pc_code code = read_passes(&x, error);

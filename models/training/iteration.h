@@ -39,10 +39,27 @@ typedef enum pc_granularity { PC_GRANULARITY_PASS, PC_GRANULARITY_OPERATIONS } p
  * otherwise. */
 typedef enum pc_network_mode { PC_NETWORK_AUTO, PC_NETWORK_CLOSED, PC_NETWORK_FLOWS } pc_network_mode;
 
-/* What ZeRO 3 gathers and reduces at once, as its buffers are counted. BUCKET: as many pieces of a chunk as
- * bucket_bytes says. LAYER: as torch's fully_shard, called on every layer and then on the whole part: a layer each, and
- * the part's ends, which stay gathered from F to the end of B. */
+/* What ZeRO 3 gathers and reduces at once. BUCKET: as many pieces of a chunk as bucket_bytes says (DeepSpeed). LAYER:
+ * as torch's fully_shard, called on every unit_layers layers and then on the whole part: so many layers each, and the
+ * part's ends, which stay gathered from F to the end of B (models/training/units.h). */
 typedef enum pc_unit { PC_UNIT_BUCKET, PC_UNIT_LAYER } pc_unit;
+
+/* Of units: whether F gives its layers' parameters back, for the backward pass to gather them again; torchtitan's
+ * fsdp_reshard_after_forward. DEFAULT: NEVER in pipelines, ALWAYS without. In a pipeline NEVER is once an iteration. */
+typedef enum pc_reshard { PC_RESHARD_DEFAULT, PC_RESHARD_ALWAYS, PC_RESHARD_NEVER } pc_reshard;
+
+/* Of units: which microbatches' backward passes reduce gradients: EVERY one's, or the LAST one's alone, until which
+ * they stand whole (FSDP1's no_sync, FSDP2's set_requires_gradient_sync). DEFAULT: LAST in pipelines, whose
+ * reductions then overlap nothing, as in torch's; else EVERY. */
+typedef enum pc_gradient_sync {
+    PC_GRADIENT_SYNC_DEFAULT,
+    PC_GRADIENT_SYNC_EVERY,
+    PC_GRADIENT_SYNC_LAST
+} pc_gradient_sync;
+
+/* Of units. 2: fully_shard, whose gathers and reductions copy between parameters and their buffers. 1:
+ * FullyShardedDataParallel, whose parameters are views of what is gathered. */
+typedef enum pc_fsdp_version { PC_FSDP_2, PC_FSDP_1 } pc_fsdp_version;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
  * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step (finish.h). */
@@ -69,7 +86,12 @@ typedef struct pc_iteration_spec {
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */
-    pc_unit unit;         /* ZeRO 3's, for its buffers */
+    pc_unit unit;         /* ZeRO 3's */
+    int64_t unit_layers;  /* of LAYER: layers a unit; 0: 1 */
+    int fsdp_prefetch;    /* units gathered ahead of the one at work: 0 to PC_PREFETCH_MAX (units.h) */
+    pc_reshard reshard_after_forward;
+    pc_gradient_sync gradient_sync;
+    pc_fsdp_version fsdp_version;
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
     bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */

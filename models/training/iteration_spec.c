@@ -1,12 +1,15 @@
 #include "models/training/iteration_spec.h"
 
+#include "models/training/units.h"
+
 pc_iteration_spec pc_iteration_spec_default(void) {
     return (pc_iteration_spec){
-        .order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+        .order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_DP, PC_AXIS_PP}},
         .overlaps_p2p = true,
         .overlaps_tp = true,
         .overlaps_gradients = true,
         .overlaps_parameters = true,
+        .fsdp_prefetch = 1,
         .scatters_boundary = true,
         .memory_limit_bytes = PC_NO_LIMIT,
     };
@@ -31,6 +34,10 @@ pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error) 
             error, PC_ERROR_INPUT,
             "iteration: an overhead, a bucket, a gradient's size or a memory limit out of range; expected "
             "a pass's overhead from 0 to 1000, gradients of at most 8 bytes, and nothing below zero");
+    if (spec->fsdp_prefetch < 0 || spec->fsdp_prefetch > PC_PREFETCH_MAX || spec->unit_layers < 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "iteration: fsdp_prefetch %d, units of %lld layers; expected 0 to %d, and no fewer than 0",
+                            spec->fsdp_prefetch, (long long)spec->unit_layers, PC_PREFETCH_MAX);
     bool has_replicas = spec->expands || spec->bad_days.samples > 0;
     if (!(spec->jitter >= 0) || !(spec->jitter <= 10) || (spec->jitter > 0 && !has_replicas))
         return pc_error_set(error, PC_ERROR_INPUT,

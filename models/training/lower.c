@@ -4,6 +4,7 @@
 #include "engine/alloc.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/lowering.h"
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
@@ -202,6 +203,7 @@ static pc_code build(lowering *lowered) {
     if (code) return code;
     find_ends(lowered);
     code = make_recipes(lowered);
+    if (!code) code = lowering_make_units(lowered);
     if (!code) code = make_room(lowered);
     if (!code) code = add_devices(lowered);
     for (int d = 0; !code && d < lowered->outline->devices; d++) code = add_stage(lowered, d);
@@ -215,8 +217,8 @@ static void demolish(lowering *lowered) {
         pc_recipe_free(&lowered->recipes[i]);
         pc_free(lowered->sendings[i]);
     }
-    void *arrays[] = {lowered->recipes, lowered->sendings, lowered->first, lowered->first_f,
-                      lowered->bucket,  lowered->gathered, lowered->spine, lowered->over_ps};
+    void *arrays[] = {lowered->recipes,  lowered->sendings, lowered->first,   lowered->first_f, lowered->bucket,
+                      lowered->gathered, lowered->spine,    lowered->over_ps, lowered->units};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_pass_index_free(&lowered->index);
     pc_costs_free(&lowered->costs);
@@ -274,8 +276,10 @@ pc_code pc_flows_program(const pc_outline *outline, const pc_schedule *schedule,
 bool pc_outline_meets(const pc_outline *outline) {
     const pc_iteration_spec *spec = outline->spec;
     bool gathers = pc_outline_gathers_first(outline) && spec->overlaps_parameters;
-    bool reduces = pc_outline_reduces_behind(outline) && spec->overlaps_gradients;
-    if (!gathers && !reduces) return false;
+    bool reduces = pc_outline_reduces_behind(outline) && pc_outline_overlaps_gradients(outline);
+    bool of_units =
+        pc_outline_has_units(outline) && !(pc_outline_gathers_once(outline) && pc_outline_reduces_last(outline));
+    if (!gathers && !reduces && !of_units) return false;
     for (int d = 0; d + 1 < outline->devices; d++) /* the way from the last to the first is like one of these */
         if (outline->device[d].hop.in_domain ? outline->dp.in_domain > 1 : outline->dp.domains > 1) return true;
     return false;

@@ -18,11 +18,7 @@ static pc_code grow_spine(lowering *lowered) {
     return PC_OK;
 }
 
-/* Where it is in the pass: the first task takes the pass's memory, the last one gives. */
-typedef enum piece { PIECE, LAST_PIECE } piece;
-
-/* Adds a task on the stage's processor to the spine of the pass. */
-static pc_code add_to_spine(lowering *lowered, int place, pc_time duration_ps, int32_t after, piece which) {
+pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps, int32_t after, piece which) {
     pc_task task = pc_task_default();
     int32_t number;
     task.processor = place;
@@ -54,9 +50,10 @@ static pc_code add_pieces(lowering *lowered, int place, pc_time duration_ps, pc_
                           piece last) {
     int64_t pieces = piece_ps > 0 && duration_ps > piece_ps ? duration_ps / piece_ps : 1;
     pc_time share = duration_ps / pieces;
-    pc_code code = add_to_spine(lowered, place, duration_ps - share * (pieces - 1), after, pieces == 1 ? last : PIECE);
+    pc_code code =
+        lowering_add_to_spine(lowered, place, duration_ps - share * (pieces - 1), after, pieces == 1 ? last : PIECE);
     for (int64_t k = 1; !code && k < pieces; k++)
-        code = add_to_spine(lowered, place, share, PC_NO_TASK, k + 1 == pieces ? last : PIECE);
+        code = lowering_add_to_spine(lowered, place, share, PC_NO_TASK, k + 1 == pieces ? last : PIECE);
     return code;
 }
 
@@ -152,7 +149,7 @@ static pc_code begin_steps(lowering *lowered, int place, const pc_recipe *recipe
  * them. */
 static pc_code end_steps(lowering *lowered, int place, const pc_recipe *recipe, pc_time more_ps, const progress *now) {
     pc_time launched_ps;
-    pc_code code = add_to_spine(lowered, place, more_ps, now->waits_for, LAST_PIECE);
+    pc_code code = lowering_add_to_spine(lowered, place, more_ps, now->waits_for, LAST_PIECE);
     if (code || now->begin == PC_NO_TASK) return code;
     code = pc_outline_time("launches", recipe->launches_s, 1, &launched_ps, lowered->error);
     return code ? code : lowering_add_edge(lowered, now->begin, lowered->spine[lowered->spine_count - 1], launched_ps);
@@ -222,12 +219,12 @@ static pc_code add_cut_pass(lowering *lowered, int place, int64_t position, pc_t
     for (int64_t k = 1; !code && k <= count; k++) {
         pc_time next = duration_ps - share * (count - k);
         if (cuts && leaves_ps < next && (leaves_ps > over || lowered->spine_count == 0)) {
-            code = add_to_spine(lowered, place, leaves_ps - over, PC_NO_TASK, PIECE);
+            code = lowering_add_to_spine(lowered, place, leaves_ps - over, PC_NO_TASK, PIECE);
             over = leaves_ps;
         }
         cuts = cuts && leaves_ps >= next;
         if (!code && (next > over || k == count))
-            code = add_to_spine(lowered, place, next - over, PC_NO_TASK, k == count ? LAST_PIECE : PIECE);
+            code = lowering_add_to_spine(lowered, place, next - over, PC_NO_TASK, k == count ? LAST_PIECE : PIECE);
         over = next;
     }
     return code;
@@ -292,19 +289,31 @@ static pc_code add_steps_beside(lowering *lowered, int place, pc_pass pass) {
     return code;
 }
 
+/* Its units, and what the stage waits for what it sends. */
+static pc_code add_unit_pass(lowering *lowered, int device, pc_pass pass, pc_time waits_ps) {
+    pc_code code = lowering_add_units(lowered, device, pass, waits_ps > 0 ? PIECE : LAST_PIECE);
+    return code || waits_ps == 0 ? code : lowering_add_to_spine(lowered, device, waits_ps, PC_NO_TASK, LAST_PIECE);
+}
+
 static pc_code add_closed_pass(lowering *lowered, int replica, int device, int64_t position) {
     pc_pass pass = lowered->schedule->passes[position];
     int place = lowering_place(lowered, replica, device), to = pc_outline_receiver(lowered->outline, device, pass);
     pc_time duration_ps = lowering_duration_ps(lowered, replica, device, position);
     bool waits = to >= 0 && !lowered->outline->spec->overlaps_p2p;
     pc_time waits_ps = waits ? lowering_message_ps(lowered, replica, device, position, to) : 0;
-    pc_code code =
-        lowered->recipes ? add_to_spine(lowered, place, 0, PC_NO_TASK, PIECE) : PC_OK; /* from which they are counted */
-    if (!code) code = add_cut_pass(lowered, place, position, duration_ps, waits_ps);
+    pc_code code = lowered->recipes ? lowering_add_to_spine(lowered, place, 0, PC_NO_TASK, PIECE)
+                                    : PC_OK; /* from which they are counted */
+    if (!code && lowering_has_units(lowered, device, pass))
+        code = add_unit_pass(lowered, device, pass, waits_ps);
+    else if (!code)
+        code = add_cut_pass(lowered, place, position, duration_ps, waits_ps);
     if (!code && lowered->recipes) code = add_steps_beside(lowered, place, pass);
     if (code) return code;
-    lowered->leaves[lowering_row(lowered, replica, position)] =
-        waits ? spine_at(lowered, duration_ps - waits_ps) : lowered->spine[lowered->spine_count - 1];
+    if (waits_ps > 0 && lowering_has_units(lowered, device, pass))
+        lowered->leaves[lowering_row(lowered, replica, position)] = lowered->spine[lowered->spine_count - 2];
+    else
+        lowered->leaves[lowering_row(lowered, replica, position)] =
+            waits ? spine_at(lowered, duration_ps - waits_ps) : lowered->spine[lowered->spine_count - 1];
     return PC_OK;
 }
 
@@ -337,6 +346,8 @@ static pc_code add_open_pass(lowering *lowered, int replica, int device, int64_t
     int place = lowering_place(lowered, replica, device);
     pc_time duration_ps = lowering_duration_ps(lowered, replica, device, position);
     pc_time piece_ps = piece_of(lowered, device, position, duration_ps);
+    if (lowering_has_units(lowered, device, lowered->schedule->passes[position]))
+        return lowering_add_units(lowered, device, lowered->schedule->passes[position], LAST_PIECE);
     return lowered->recipes ? add_steps(lowered, place, lowered->schedule->passes[position], duration_ps, piece_ps)
                             : add_pieces(lowered, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
 }
@@ -346,7 +357,7 @@ static pc_code add_waiter(lowering *lowered, int replica, int device, int64_t po
     int64_t row = lowering_row(lowered, replica, position);
     if (pc_outline_receiver(lowered->outline, device, lowered->schedule->passes[position]) < 0) return PC_OK;
     lowered->give_bytes = 0;
-    pc_code code = add_to_spine(lowered, lowering_place(lowered, replica, device), 0, PC_NO_TASK, LAST_PIECE);
+    pc_code code = lowering_add_to_spine(lowered, lowering_place(lowered, replica, device), 0, PC_NO_TASK, LAST_PIECE);
     if (!code) lowered->waiter[row] = lowered->spine[lowered->spine_count - 1];
     return code;
 }

@@ -130,7 +130,7 @@ static const int32_t *after_pass(const lowering *lowered, int64_t position) {
 }
 
 static const int32_t *after_bucket(const lowering *lowered, int device, int64_t bucket) {
-    if (!lowered->outline->spec->overlaps_gradients)
+    if (!pc_outline_overlaps_gradients(lowered->outline))
         return after_pass(lowered, lowered->schedule->offsets[device + 1] - 1);
     for (int r = 0; r < lowered->how.replicas; r++)
         lowered->afters[r] = lowered->reducible[r * lowering_buckets(lowered) + bucket];

@@ -11,6 +11,17 @@
 #include "models/training/lower.h"
 #include "models/training/recipe.h"
 
+/* What a unit's collectives send, of a chunk's root, of its units and of the one that differs. */
+enum { PC_UNIT_ROOT, PC_UNIT_EACH, PC_UNIT_REST, PC_UNIT_SIZES };
+typedef struct pc_unit_sendings {
+    struct {
+        pc_sendings gather, reduce, replicate;
+    } of[PC_UNIT_SIZES];
+} pc_unit_sendings;
+
+/* Where a task stands in a pass: the first one takes the pass's memory, the last one gives. */
+typedef enum piece { PIECE, LAST_PIECE } piece;
+
 typedef struct lowering {
     const pc_outline *outline;
     const pc_schedule *schedule;
@@ -20,9 +31,10 @@ typedef struct lowering {
     pc_pass_index index;
     pc_program *program;
     pc_lanes lanes;
-    pc_recipe *recipes;     /* [sorts][PC_PASS_KINDS], where granularity is operations; but of no times of their own */
-    pc_sendings **sendings; /* of each recipe's steps, as far as they are collectives */
-    int32_t *first, *last;  /* a pass's tasks on its processor, by replica and position */
+    pc_recipe *recipes;      /* [sorts][PC_PASS_KINDS], where granularity is operations; but of no times of their own */
+    pc_sendings **sendings;  /* of each recipe's steps, as far as they are collectives */
+    pc_unit_sendings *units; /* [devices][chunks], where ZeRO 3's units are flows; NULL: they are not */
+    int32_t *first, *last;   /* a pass's tasks on its processor, by replica and position */
     int32_t *leaves;  /* with which what it sends to another stage can go: the last, but where it waits for that */
     int32_t *message; /* with which what it waits for from another stage is there, but for the gathering */
     int32_t *sent;    /* with which what it sends to another stage is there */
@@ -79,6 +91,15 @@ pc_time lowering_ready_ps(const lowering *lowered, int replica, int device, int 
 
 /* lower_passes.c: what a stage's processor does in a replica. */
 pc_code lowering_add_passes(lowering *lowered, int replica, int device);
+
+/* Adds a task on the stage's processor to the spine of the pass at work, behind `after` too. */
+pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps, int32_t after, piece which);
+
+/* lower_units.c: ZeRO 3's units, where a pass has its gathers and reductions as flows beside its kernels. Of passes
+ * whose times are given, of several replicas, and by operations they are part of the pass. */
+pc_code lowering_make_units(lowering *lowered);
+bool lowering_has_units(const lowering *lowered, int device, pc_pass pass);
+pc_code lowering_add_units(lowering *lowered, int device, pc_pass pass, piece last);
 
 /* lower_traffic.c: collectives of data parallelism before and behind the passes; messages; and what keeps their order.
  */

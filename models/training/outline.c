@@ -5,6 +5,7 @@
 #include "models/cost/spread.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/outline_memo.h"
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 
@@ -30,6 +31,10 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     return cut;
 }
 
+static pc_rank_counts counts_of(const pc_cut *cut) {
+    return (pc_rank_counts){cut->tp, cut->pp, cut->dp, pc_cut_cp(cut)};
+}
+
 static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error) {
     const pc_cut *cut = &spec->cut;
     if (cut->shard_group == 0) return PC_OK;
@@ -46,6 +51,21 @@ static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error)
     return PC_OK;
 }
 
+/* What only units have is refused without them. */
+static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
+    bool has_units = spec->cut.zero == 3 && spec->unit == PC_UNIT_LAYER;
+    if (has_units || spec->cut.zero != 3) return PC_OK;
+    if (spec->reshard_after_forward != PC_RESHARD_DEFAULT)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "reshard_after_forward with fsdp_unit bucket, which gathers for every pass; expected "
+                            "fsdp_unit: layer");
+    if (spec->gradient_sync != PC_GRADIENT_SYNC_DEFAULT)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "gradient_sync with fsdp_unit bucket, which reduces in every backward pass; expected "
+                            "fsdp_unit: layer");
+    return PC_OK;
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -53,13 +73,14 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT, "cut: tp %d, pp %d, dp %d; expected each to be at least 1", cut.tp,
                             cut.pp, cut.dp);
     pc_code code = check_shard_group(spec, error);
+    if (!code) code = check_units(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
-    if (!code) code = pc_ranks_place(&spec->machine, spec->order, cut.tp, cut.pp, cut.dp, &ranks, error);
+    if (!code) code = pc_ranks_place(&spec->machine, spec->order, counts_of(&cut), &ranks, error);
     return code;
 }
 
@@ -185,7 +206,7 @@ static void split_replicas(pc_outline *outline) {
 static pc_code fill_in(pc_outline *outline, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_cut *cut = &outline->cut;
-    pc_code code = pc_ranks_place(&spec->machine, spec->order, cut->tp, cut->pp, cut->dp, &outline->ranks, error);
+    pc_code code = pc_ranks_place(&spec->machine, spec->order, counts_of(cut), &outline->ranks, error);
     if (code) return code;
     if (!make_arrays(outline)) return pc_error_no_memory(error);
     const pc_outline_places *places = NULL;
@@ -258,7 +279,14 @@ double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass) {
     return (x->compute_s + x->tp_s) * outline->pace;
 }
 
+static pc_time with_units(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
+    pc_units units = pc_outline_units_of(outline, device, pass, alone_ps);
+    pc_unit_rules rules = pc_outline_unit_rules(outline);
+    return pc_units_run(&units, &rules, NULL);
+}
+
 pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
+    if (pc_outline_has_units(outline)) return with_units(outline, device, pass, alone_ps);
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + pass.chunk];
     bool gathers = outline->cut.zero == 3 && pass.kind != PC_PASS_W;
     bool reduces = pc_pass_adds_gradients(pass) && (outline->cut.zero == 3 || !outline->spec->overlaps_gradients);
@@ -357,12 +385,17 @@ void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs
 }
 
 bool pc_outline_gathers_first(const pc_outline *outline) {
-    return (outline->cut.zero == 1 || outline->cut.zero == 2) && outline->dp.ranks > 1;
+    bool once = outline->cut.zero == 1 || outline->cut.zero == 2 || pc_outline_gathers_once(outline);
+    return once && outline->dp.ranks > 1;
 }
 
 bool pc_outline_reduces_behind(const pc_outline *outline) {
     bool in_passes = outline->cut.zero == 3 || (outline->cut.zero == 2 && !outline->spec->overlaps_gradients);
-    return outline->dp.ranks > 1 && !in_passes;
+    return outline->dp.ranks > 1 && (!in_passes || pc_outline_reduces_last(outline));
+}
+
+bool pc_outline_overlaps_gradients(const pc_outline *outline) {
+    return outline->spec->overlaps_gradients && !(pc_outline_reduces_last(outline) && outline->devices > 1);
 }
 
 /* Where stages wait for what they send, that is part of the pass; but parameters come on the way of its kernels. */

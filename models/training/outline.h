@@ -24,6 +24,7 @@ typedef struct pc_pass_cost {
     double tp_bytes;  /* what they all send */
     double standard_error_s;
     double flops;
+    double head_share, embedding_share; /* of kernel_s, where ZeRO 3 has units (outline_units.h); else 0 */
 } pc_pass_cost;
 
 /* What a collective takes alone, and what each of its ranks sends for it. */
@@ -43,6 +44,20 @@ typedef struct pc_part_cost {
     int64_t low_weights; /* of them, those that a recipe has in few bits (pc_part_low_weights) */
 } pc_part_cost;
 
+/* What a unit of ZeRO 3 takes when alone, and what a GPU sends for it. Its copies are kernels. */
+typedef struct pc_unit_traffic {
+    pc_time gather_ps, reduce_ps, replicate_ps, copy_out_ps, copy_in_ps;
+    double gather_bytes, reduce_bytes;
+    double gathered_bytes, gradient_bytes; /* the whole tensors' */
+} pc_unit_traffic;
+
+/* A chunk's: its ends, and `count` units of layers, of which one has what is left. Zeroed where ZeRO 3 has none. */
+typedef struct pc_chunk_units {
+    pc_unit_traffic root, each, rest;
+    int count;
+    double each_share; /* of the layers */
+} pc_chunk_units;
+
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */
 typedef struct pc_chunk_outline {
     int sort; /* of its part: index into part_costs */
@@ -50,6 +65,7 @@ typedef struct pc_chunk_outline {
     pc_time reduce_ps;                 /* of one bucket's gradients; what is not done is 0 */
     pc_time gather_ps;                 /* of one bucket's parameters */
     double reduce_bytes, gather_bytes; /* what a GPU sends for them */
+    pc_chunk_units units;
 } pc_chunk_outline;
 
 typedef struct pc_device_outline {
@@ -137,7 +153,8 @@ static inline int pc_outline_hop(const pc_outline *outline, int device, int neig
  * ZeRO 3 gathers a chunk's parameters for each pass that uses them and reduces gradients behind each that makes them;
  * what overlaps lasts beside the pass, the rest comes on top. Beside a collective of c, kernels get as far as they
  * would in (1 - s) c, s being the spec's overlap_slowdown; what is left of their k follows: k + s c in all, or c. ZeRO
- * 2 reduces likewise; where that overlaps, it may also run beside other passes (finish.c). For ZeRO 2 and 3. */
+ * 2 reduces likewise; where that overlaps, it may also run beside other passes (finish.c). For ZeRO 2 and 3, whose
+ * units have their own order (units.h). */
 pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps);
 
 /* The same with, where stages wait for what they send, the transfer behind it: all that a pass lasts by closed costs,
@@ -157,6 +174,9 @@ int pc_outline_nth_chunk(const pc_outline *outline, int device, int n);
  * beside and behind the passes (not by the passes themselves). */
 bool pc_outline_gathers_first(const pc_outline *outline);
 bool pc_outline_reduces_behind(const pc_outline *outline);
+
+/* Whether these reductions run beside passes; torch's pipelines make them behind the last one. */
+bool pc_outline_overlaps_gradients(const pc_outline *outline);
 
 /* The longest that a pass, a transfer or the collectives of a chunk may take: a thousand chunks' sums can be counted.
  */

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
 #include <string.h>
@@ -27,22 +28,25 @@ void pc_outline_memo_free(pc_outline_memo *memo) {
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_outline_places *places) {
-    int32_t numbers[PC_AXES + 3] = {places->tp, places->pp, places->dp};
-    for (int i = 0; i < PC_AXES; i++) numbers[3 + i] = (int32_t)places->order.axis[i];
+    int32_t numbers[PC_AXES + 4] = {places->tp, places->pp, places->dp, places->cp};
+    for (int i = 0; i < PC_AXES; i++) numbers[4 + i] = (int32_t)places->order.axis[i];
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_outline_places *a, const pc_outline_places *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
-    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp;
 }
 
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
                                     pc_error *error) {
     const pc_machine *machine = &outline->spec->machine;
-    pc_outline_places wanted = {
-        .order = outline->spec->order, .tp = outline->cut.tp, .pp = outline->cut.pp, .dp = outline->cut.dp};
+    pc_outline_places wanted = {.order = outline->spec->order,
+                                .tp = outline->cut.tp,
+                                .pp = outline->cut.pp,
+                                .dp = outline->cut.dp,
+                                .cp = pc_cut_cp(&outline->cut)};
     pc_outline_places *known = &memo->places[hash_places(&wanted) % PC_OUTLINE_MEMO_PLACES];
     *places = known;
     if (is_same_places(known, &wanted)) return PC_OK;
@@ -81,7 +85,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .splits = outline->spec->generator->splits,
                                  .mixes = outline->spec->generator->mixes,
                                  .recomputes = outline->spec->generator->recomputes,
-                                 .shares_embedding = outline->shares_embedding};
+                                 .shares_embedding = outline->shares_embedding,
+                                 .has_units = pc_outline_has_units(outline)};
 }
 
 static bool is_same_group(const pc_group *a, const pc_group *b) {
@@ -103,7 +108,7 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->sequence_parallel == b->sequence_parallel && a->gathers_low_weights == b->gathers_low_weights &&
            a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
            a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
-           is_same_group(&a->group, &b->group);
+           a->has_units == b->has_units && is_same_group(&a->group, &b->group);
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
@@ -123,6 +128,7 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
                                key->mixes,
                                key->recomputes,
                                key->shares_embedding,
+                               key->has_units,
                                key->group.in_domain,
                                key->group.groups_beside};
     return pc_hash_bytes(numbers, sizeof numbers);

@@ -12,7 +12,7 @@
 /* How groups and neighbouring stages lie for one order and one cut. */
 typedef struct pc_outline_places {
     pc_rank_order order;
-    int tp, pp, dp; /* 0: empty */
+    int tp, pp, dp, cp; /* 0: empty */
     pc_group group[PC_AXES];
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;
@@ -26,7 +26,8 @@ typedef struct pc_outline_part_key {
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
     pc_transformer_impl transformer_impl;
-    bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;
+    bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding,
+        has_units;
 } pc_outline_part_key;
 
 /* One thread's, and for specs of one model, one machine and one cost model. */

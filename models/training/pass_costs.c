@@ -13,6 +13,8 @@
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
+#include "models/training/outline_units.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -124,7 +126,7 @@ static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, co
                            .standard_error_s = sum.standard_error,
                            .flops = (double)pc_operations_sum(&operations).flops};
     add_collectives(outline, memo, &operations, compute_s - sum.kernel_s, pass);
-    return PC_OK;
+    return pc_outline_has_units(outline) ? pc_outline_share_kernels(outline, &part->part, kind, pass, error) : PC_OK;
 }
 
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {

@@ -151,6 +151,12 @@ static bool has_bad_link(const pc_sample_base *base, const pc_conditions *condit
     return false;
 }
 
+static void set_unit(const pc_unit_traffic *from, double share, pc_unit_traffic *unit) {
+    unit->gather_ps = pc_time_drawn((double)from->gather_ps * share);
+    unit->reduce_ps = pc_time_drawn((double)from->reduce_ps * share);
+    unit->replicate_ps = pc_time_drawn((double)from->replicate_ps * share);
+}
+
 static void set_collectives(const pc_sample_base *base, int device, worker *w) {
     int partner = partner_of(base->outline, device);
     double share = pc_max(w->conditions.share[device], w->conditions.share[partner]);
@@ -159,6 +165,9 @@ static void set_collectives(const pc_sample_base *base, int device, worker *w) {
     for (int64_t i = (int64_t)device * base->chunks; i < (int64_t)(device + 1) * base->chunks; i++) {
         w->outline.chunks_of[i].reduce_ps = pc_time_drawn((double)from->chunks_of[i].reduce_ps * share);
         w->outline.chunks_of[i].gather_ps = pc_time_drawn((double)from->chunks_of[i].gather_ps * share);
+        set_unit(&from->chunks_of[i].units.root, share, &w->outline.chunks_of[i].units.root);
+        set_unit(&from->chunks_of[i].units.each, share, &w->outline.chunks_of[i].units.each);
+        set_unit(&from->chunks_of[i].units.rest, share, &w->outline.chunks_of[i].units.rest);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/training/outline_units.h"
 
 #include <stddef.h>
 
@@ -110,6 +111,8 @@ static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *e
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
     if (outline->dp.ranks <= 1) return PC_OK;
+    if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
+        return error ? error->code : PC_ERROR_INPUT;
     double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
     pc_alone reduction = reduce(outline, gradients);
     x->reduce_bytes = reduction.sent_bytes;
@@ -185,7 +188,7 @@ static pc_code add_slowed(pc_outline *outline, int d, pc_error *error) {
     double seconds = 0;
     if (spec->overlap_slowdown == 0) return PC_OK;
     if (pc_outline_gathers_first(outline) && spec->overlaps_parameters) seconds += lost_beside(outline, d, 1, false);
-    if (pc_outline_reduces_behind(outline) && spec->overlaps_gradients)
+    if (pc_outline_reduces_behind(outline) && pc_outline_overlaps_gradients(outline))
         seconds += lost_beside(outline, d, reducing_passes(outline), true);
     return pc_outline_time("overlap.slowdown", seconds, 1, &outline->device[d].slowed_ps, error);
 }
@@ -194,10 +197,15 @@ static pc_code add_slowed(pc_outline *outline, int d, pc_error *error) {
 
 enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
 
+/* Of a rank's share. FSDP's is as wide as its weights, fp32, whatever it reduces in. */
+static int held_gradient_bytes(const pc_outline *outline) {
+    return pc_outline_has_units(outline) ? FP32_BYTES : pc_cut_gradient_bytes(&outline->cut);
+}
+
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
  * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
 static bool copies_gradients(const pc_outline *outline) {
-    return pc_cut_gradient_bytes(&outline->cut) < FP32_BYTES;
+    return held_gradient_bytes(outline) < FP32_BYTES;
 }
 
 /* Adam on fp32: it reads the gradient, the master weight and two moments (16), and writes the latter three (12) and the
@@ -213,7 +221,7 @@ static int moved_by_adam(const pc_outline *outline) {
  * norm reads it (w), and clipping reads and writes it (2w). Adam follows, whose fused kernel reads it as wide. In fp32
  * that is 42. */
 static int moved_by_step(const pc_outline *outline) {
-    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
+    int held = held_gradient_bytes(outline), width = copies_gradients(outline) ? FP32_BYTES : held;
     return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
 }
 
@@ -267,27 +275,6 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
     return working;
 }
 
-/* Torch's fully_shard, on each layer and on the part around them (torch/distributed/fsdp/_fully_shard: the root is not
- * resharded after F, for B needs it first; _fsdp_collectives.py). Gathered stand the ends of every chunk, and of the
- * layers one at work and one on its way. A gather writes one buffer, from which the parameters are copied; a reduction
- * reads one, to which gradients are copied, and the next may begin before it is over. Both are of streams of their own,
- * whose memory the allocator gives to nothing else: each has the size of the largest unit, or of two layers. */
-static int64_t unit_bytes(const pc_outline *outline, int d) {
-    int64_t ends = 0, largest_end = 0, layer = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
-    for (int c = 0; c < outline->chunks; c++) {
-        const pc_part_cost *part = pc_outline_part(outline, d, c);
-        pc_part end = part->part;
-        end.layers = 0;
-        int64_t of_end = pc_part_parameters(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
-        int64_t layers = pc_min(part->part.layers, 2); /* one after the other */
-        if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
-        ends += of_end;
-        largest_end = pc_max(largest_end, of_end);
-    }
-    int64_t largest = pc_max(largest_end, layer);
-    return PC_PARAMETER_BYTES * (ends + layer + largest) + gradient * largest;
-}
-
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
@@ -296,7 +283,7 @@ static int64_t buffer_bytes(const pc_outline *outline, int d) {
         outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
     int64_t bucket = 0;
     int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
-    if (zero == 3 && outline->spec->unit == PC_UNIT_LAYER) return boundary + unit_bytes(outline, d);
+    if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
@@ -330,6 +317,7 @@ static void add_memory(pc_outline *outline, int d) {
     x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
+    if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
     int64_t working = working_bytes(outline, d),
             copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
     x->fixed_buffers = working + buffer_bytes(outline, d);

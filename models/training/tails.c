@@ -18,7 +18,7 @@ static void fill_chunks(const pc_outline *outline, const pc_costs *costs, int d,
         pc_time all = x->buckets * x->reduce_ps, share = last_pass(costs, d, c) / x->buckets;
         if (c == 0) own[d] += outline->device[d].slowed_ps;
         if (!pc_outline_reduces_behind(outline)) continue;
-        if (outline->spec->overlaps_gradients) {
+        if (pc_outline_overlaps_gradients(outline)) {
             stream[i] = all;
             after[i] = pc_max(x->reduce_ps, all - share * (x->buckets - 1));
         } else {

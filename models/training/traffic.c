@@ -1,5 +1,6 @@
 #include "models/training/traffic.h"
 
+#include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
 /* How often in an iteration a chunk goes through the passes of a kind. */
@@ -11,6 +12,7 @@ static double count_passes(const pc_outline *outline) {
 /* Of the n passes of each kind, which of them gather the chunk's parameters and reduce its gradients: ZeRO 3's all;
  * ZeRO 2's all reduce; otherwise it is once an iteration. */
 static double sent_for_chunk(const pc_outline *outline, const pc_chunk_outline *chunk, double n) {
+    if (pc_outline_has_units(outline)) return pc_outline_unit_traffic(outline, chunk, n);
     int zero = outline->cut.zero, forwards = outline->spec->generator->recomputes ? 2 : 1;
     double gathers = zero == 3 ? n * (forwards + 1) : zero > 0 ? 1 : 0, reduces = zero >= 2 ? n : 1;
     return chunk->buckets * (gathers * chunk->gather_bytes + reduces * chunk->reduce_bytes);

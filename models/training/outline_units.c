@@ -1,0 +1,252 @@
+#include "models/training/outline_units.h"
+
+#include "engine/numbers.h"
+#include "models/training/expand_replicas.h"
+#include "models/training/pass_costs.h"
+#include "models/training/state.h"
+
+bool pc_outline_has_units(const pc_outline *outline) {
+    return outline->cut.zero == 3 && outline->spec->unit == PC_UNIT_LAYER && outline->dp.ranks > 1;
+}
+
+/* torchtitan's `default` (torchtitan/parallelize: get_fsdp_reshard_after_forward_policy): gathers of every microbatch
+ * would be many, and nothing would hide them. */
+bool pc_outline_keeps_parameters(const pc_outline *outline) {
+    pc_reshard reshard = outline->spec->reshard_after_forward;
+    return reshard == PC_RESHARD_NEVER || (reshard == PC_RESHARD_DEFAULT && outline->devices > 1);
+}
+
+/* torch's pipelines reshard behind the last microbatch's backward pass alone, and reduce there (torch/distributed/
+ * pipelining/stage.py, backward_maybe_with_nosync); elsewhere every backward pass reshards. */
+bool pc_outline_gathers_once(const pc_outline *outline) {
+    return pc_outline_has_units(outline) && outline->devices > 1 && pc_outline_keeps_parameters(outline);
+}
+
+bool pc_outline_reduces_last(const pc_outline *outline) {
+    pc_gradient_sync sync = outline->spec->gradient_sync;
+    bool is_last = sync == PC_GRADIENT_SYNC_LAST || (sync == PC_GRADIENT_SYNC_DEFAULT && outline->devices > 1);
+    return pc_outline_has_units(outline) && is_last;
+}
+
+/* ---- traffic ---- */
+
+/* Parameters of the embedding, the head and the last norm, as far as the part has them. */
+static int64_t end_parameters(const pc_outline *outline, const pc_part *part) {
+    pc_part end = *part;
+    end.layers = end.wide_layers = 0;
+    return pc_part_parameters(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
+}
+
+static int64_t layers_a_unit(const pc_outline *outline) {
+    return outline->spec->unit_layers > 0 ? outline->spec->unit_layers : 1;
+}
+
+/* Of kernels that copy: on the device, beside no other. */
+static double copy_s(const pc_outline *outline, double bytes) {
+    pc_operation copy = {.kind = PC_OPERATION_ELEMENTWISE,
+                         .name = "unit",
+                         .function = "copy",
+                         .batch = 1,
+                         .m = 1,
+                         .n = 1,
+                         .k = 1,
+                         .bytes = (int64_t)bytes,
+                         .launches = 1,
+                         .repeat = 1};
+    return bytes > 0 ? outline->pace * outline->cost.kernel(outline->cost.self, &copy).seconds : 0;
+}
+
+/* Bytes a parameter that kernels move for a reduction. FSDP2: chunk_cat reads 16-bit gradients and writes what is sent.
+ * FSDP1: a cast, where they are sent in fp32, and a division of that by its part of the ranks, which reads and writes
+ * (_runtime_utils.py, _reduce_grad). */
+static int moved_by_reduction(const pc_outline *outline) {
+    int sent = pc_cut_gradient_bytes(&outline->cut), made = PC_PARAMETER_BYTES;
+    if (outline->spec->fsdp_version == PC_FSDP_1) return (sent == made ? 0 : made + sent) + 2 * sent;
+    return made + sent;
+}
+
+static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_collective collective, double bytes) {
+    return pc_outline_alone(&outline->spec->machine, group, collective, bytes);
+}
+
+/* `gathered` bytes of `parameters`. */
+static pc_code fill_traffic(const pc_outline *outline, double parameters, double gathered, pc_unit_traffic *x,
+                            pc_error *error) {
+    double gradients = parameters * pc_cut_gradient_bytes(&outline->cut);
+    *x = (pc_unit_traffic){0};
+    if (!(parameters > 0)) return PC_OK;
+    pc_alone gather = alone(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, gathered);
+    pc_alone reduce = alone(outline, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, gradients);
+    pc_alone replicate = {0};
+    if (outline->replicate.ranks > 1)
+        replicate = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, gradients / outline->shard.ranks);
+    bool copies_out = outline->spec->fsdp_version == PC_FSDP_2;
+    x->gathered_bytes = gathered;
+    x->gradient_bytes = gradients;
+    x->gather_bytes = gather.sent_bytes;
+    x->reduce_bytes = reduce.sent_bytes + replicate.sent_bytes;
+    pc_code code = pc_outline_time("parameters", gather.seconds, 1, &x->gather_ps, error);
+    if (!code) code = pc_outline_time("gradients", reduce.seconds, 1, &x->reduce_ps, error);
+    if (!code) code = pc_outline_time("gradients", replicate.seconds, 1, &x->replicate_ps, error);
+    if (!code && copies_out)
+        code = pc_outline_time("copy of parameters", copy_s(outline, 2 * gathered), 1, &x->copy_out_ps, error);
+    if (!code)
+        code = pc_outline_time("copy of gradients", copy_s(outline, parameters * moved_by_reduction(outline)), 1,
+                               &x->copy_in_ps, error);
+    return code;
+}
+
+/* Of a layer's parameters those of few bits come as such, if the recipe gathers them so. */
+static double layer_bytes(const pc_outline *outline, const pc_part_cost *part, double parameters) {
+    const pc_low_precision *low = &outline->spec->model.low;
+    double few = low->gathers_parameters ? (double)part->low_weights / (double)part->part.layers : 0;
+    double sent =
+        few > 0 ? (double)pc_product_format_bytes(low->product[0], part->low_weights) / (double)part->part.layers : 0;
+    return (parameters - few) * PC_PARAMETER_BYTES + sent;
+}
+
+pc_code pc_outline_add_units(const pc_outline *outline, int device, int chunk, pc_chunk_units *units, pc_error *error) {
+    const pc_part_cost *part = pc_outline_part(outline, device, chunk);
+    int64_t layers = part->part.layers, a_unit = pc_min(layers_a_unit(outline), pc_max(layers, 1));
+    int64_t ends = end_parameters(outline, &part->part);
+    double layer = layers > 0 ? (double)(part->parameters - ends) / (double)layers : 0;
+    double gathered = layers > 0 ? layer_bytes(outline, part, layer) : 0;
+    *units = (pc_chunk_units){.count = (int)pc_divide_up(layers, a_unit)};
+    int64_t rest = layers - (units->count - 1) * a_unit;
+    units->each_share = layers > 0 ? (double)a_unit / (double)layers : 0;
+    pc_code code = fill_traffic(outline, layer * (double)a_unit, gathered * (double)a_unit, &units->each, error);
+    if (!code) code = fill_traffic(outline, layer * (double)rest, gathered * (double)rest, &units->rest, error);
+    return code ? code : fill_traffic(outline, (double)ends, (double)ends * PC_PARAMETER_BYTES, &units->root, error);
+}
+
+/* Of units that are gathered and reduced so often. */
+static double sent_for(const pc_chunk_units *units, double of_root, double of_layers, double reduced) {
+    const pc_unit_traffic *root = &units->root, *each = &units->each, *rest = &units->rest;
+    double others = units->count > 0 ? units->count - 1 : 0;
+    double gathered = others * each->gather_bytes + (units->count > 0 ? rest->gather_bytes : 0);
+    double gradients = others * each->reduce_bytes + (units->count > 0 ? rest->reduce_bytes : 0);
+    return of_root * root->gather_bytes + of_layers * gathered + reduced * (root->reduce_bytes + gradients);
+}
+
+double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline *chunk, double n) {
+    int backwards = outline->spec->generator->recomputes ? 2 : 1;
+    bool once = pc_outline_gathers_once(outline);
+    double of_root = once ? 1 : n, of_layers = pc_outline_keeps_parameters(outline) ? of_root : n * (1 + backwards);
+    return sent_for(&chunk->units, of_root, of_layers, pc_outline_reduces_last(outline) ? 1 : n);
+}
+
+/* ---- passes ---- */
+
+static pc_code kernels_of_ends(const pc_outline *outline, pc_part end, pc_pass_kind kind, double *seconds,
+                               pc_error *error) {
+    pc_operations operations;
+    end.layers = end.wide_layers = 0;
+    pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, &end, kind,
+                                      outline->spec->generator->recomputes, &operations, error);
+    if (!code) *seconds = pc_cost_pass(&outline->cost, &operations).kernel_s;
+    return code;
+}
+
+pc_code pc_outline_share_kernels(const pc_outline *outline, const pc_part *part, pc_pass_kind kind, pc_pass_cost *pass,
+                                 pc_error *error) {
+    pc_part head = *part, embedding = *part;
+    double head_s = 0, embedding_s = 0;
+    head.has_embedding = embedding.has_head = false;
+    pc_code code = part->has_head ? kernels_of_ends(outline, head, kind, &head_s, error) : PC_OK;
+    if (!code && part->has_embedding) code = kernels_of_ends(outline, embedding, kind, &embedding_s, error);
+    double all_s = pc_max(pass->kernel_s, head_s + embedding_s);
+    pass->head_share = all_s > 0 ? head_s / all_s : 0;
+    pass->embedding_share = all_s > 0 ? embedding_s / all_s : 0;
+    return code;
+}
+
+/* What a pass does with its units. */
+typedef struct doing {
+    bool gathers_root, gathers, reduces;
+} doing;
+
+static doing what(const pc_outline *outline, pc_pass pass) {
+    bool once = pc_outline_gathers_once(outline), keeps = pc_outline_keeps_parameters(outline);
+    bool is_f = pass.kind == PC_PASS_F;
+    return (doing){.gathers_root = is_f && !once,
+                   .gathers = pass.kind != PC_PASS_W && (is_f ? !once : !keeps),
+                   .reduces = pc_pass_adds_gradients(pass) && !pc_outline_reduces_last(outline)};
+}
+
+static pc_unit_step step_of(const pc_unit_traffic *x, bool gathers, bool reduces, pc_time kernels_ps) {
+    return (pc_unit_step){.kernels_ps = kernels_ps + (gathers ? x->copy_out_ps : 0),
+                          .gather_ps = gathers ? x->gather_ps : 0,
+                          .copy_ps = reduces ? x->copy_in_ps : 0,
+                          .reduce_ps = reduces ? x->reduce_ps : 0,
+                          .replicate_ps = reduces ? x->replicate_ps : 0};
+}
+
+/* The root gathers before the embedding and keeps that for the head and the backward pass, whose last kernels are the
+ * embedding's: then its gradients are there. The part's own kernels are divided without a rest. */
+pc_units pc_outline_units_of(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
+    const pc_chunk_units *x = &outline->chunks_of[(int64_t)device * outline->chunks + pass.chunk].units;
+    const pc_pass_cost *cost = &pc_outline_part(outline, device, pass.chunk)->pass[pass.kind];
+    doing does = what(outline, pass);
+    pc_time head_ps = (pc_time)((double)alone_ps * cost->head_share);
+    pc_time layers_ps = alone_ps - head_ps - (pc_time)((double)alone_ps * cost->embedding_share);
+    if (x->count == 0) layers_ps = 0;
+    pc_time embedding_ps = alone_ps - head_ps - layers_ps;
+    pc_time each_ps = (pc_time)((double)layers_ps * x->each_share);
+    if (each_ps * (x->count - 1) > layers_ps) each_ps--; /* rounded */
+    pc_time rest_ps = layers_ps - each_ps * (x->count - 1);
+    pc_unit_step root = step_of(&x->root, does.gathers_root, does.reduces, embedding_ps);
+    pc_unit_step head = {.kernels_ps = head_ps};
+    bool is_forward = pass.kind == PC_PASS_F;
+    return (pc_units){.before = is_forward ? root : head,
+                      .each = step_of(&x->each, does.gathers, does.reduces, each_ps),
+                      .other = step_of(&x->rest, does.gathers, does.reduces, x->count > 0 ? rest_ps : 0),
+                      .behind = is_forward ? head : root,
+                      .count = x->count,
+                      .odd = is_forward ? x->count - 1 : 0};
+}
+
+/* Nothing is gathered ahead, nor is a reduction left behind, where these do not overlap. */
+pc_unit_rules pc_outline_unit_rules(const pc_outline *outline) {
+    const pc_iteration_spec *spec = outline->spec;
+    return (pc_unit_rules){.prefetch = spec->overlaps_parameters ? spec->fsdp_prefetch : 0,
+                           .slowdown = spec->overlap_slowdown,
+                           .waits_for_reduce = !spec->overlaps_gradients,
+                           .replicates_beside = outline->shard.domains <= 1 && outline->replicate.domains > 1};
+}
+
+/* ---- memory ---- */
+
+/* Weights 4, gradients 4, Adam's moments 8. Gradients that wait for the last microbatch are 16-bit ones in FSDP1, as
+ * autograd has made them, and in FSDP2 as wide as they are sent (to_accumulated_grad_if_needed). */
+enum { SHARD_BYTES = 4, MOMENT_BYTES = 8 };
+
+void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
+    int64_t count = held->parameter_count, ranks = outline->shard.ranks;
+    int whole = outline->spec->fsdp_version == PC_FSDP_1 ? PC_PARAMETER_BYTES : pc_cut_gradient_bytes(&outline->cut);
+    held->fixed_parameters = held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
+    held->fixed_optimizer = pc_divide_up(MOMENT_BYTES * count, ranks);
+    if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
+}
+
+/* Torch's fully_shard, on each layer and on the part around them: the root is not resharded after F, for B needs it
+ * first. Gathered stand the ends of every chunk, and of the layers one unit at work and those on their way; or all,
+ * where they are kept. FSDP2's gather writes one buffer, from which parameters are copied; a reduction reads one, to
+ * which gradients are copied, and the next may begin before it is over. Both are of streams of their own, whose memory
+ * the allocator gives to nothing else: each has the size of the largest end, or of all units on their way. FSDP1
+ * gathers into the parameters themselves. */
+int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
+    int64_t ends = 0, largest_end = 0, layer = 0, all = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
+    int64_t at_once = layers_a_unit(outline) * (1 + outline->spec->fsdp_prefetch);
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part_cost *part = pc_outline_part(outline, d, c);
+        int64_t of_end = end_parameters(outline, &part->part), layers = pc_min(part->part.layers, at_once);
+        if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
+        ends += of_end;
+        all += part->parameters;
+        largest_end = pc_max(largest_end, of_end);
+    }
+    int64_t largest = pc_max(largest_end, layer);
+    int64_t gathered = pc_outline_keeps_parameters(outline) ? all : ends + layer;
+    int64_t copied = outline->spec->fsdp_version == PC_FSDP_2 ? largest : 0;
+    return PC_PARAMETER_BYTES * (gathered + copied) + gradient * largest;
+}
