@@ -63,81 +63,61 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
 
 /* ---- parts ---- */
 
+static int64_t bits_of(double number) {
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* All that the cost of a part depends on where model, machine and cost model are given. What is new in a part, a cut or
+ * a spec and counts here stands in this list alone. */
 static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part) {
-    return (pc_outline_part_key){.group = outline->tp,
-                                 .part = *part,
-                                 .microbatch_size = outline->cut.microbatch_size,
-                                 .seq_len = outline->cut.seq_len,
-                                 .sums_apart = pc_cut_sums_apart(&outline->cut),
-                                 .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
-                                 .offload_layers = outline->cut.offload_layers,
-                                 .tp = outline->cut.tp,
-                                 .gradient_bytes = outline->cut.gradient_bytes,
-                                 .cross_entropy = outline->cut.cross_entropy,
-                                 .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
-                                 .kernels = outline->cut.kernels,
-                                 .transformer_impl = outline->cut.transformer_impl,
-                                 .sequence_parallel = outline->cut.sequence_parallel,
-                                 .gathers_low_weights =
-                                     pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
-                                 .overlaps_tp = outline->spec->overlaps_tp,
-                                 .pipelines_tp = outline->spec->pipelines_tp,
-                                 .splits = outline->spec->generator->splits,
-                                 .mixes = outline->spec->generator->mixes,
-                                 .recomputes = outline->spec->generator->recomputes,
-                                 .shares_embedding = outline->shares_embedding,
-                                 .has_units = pc_outline_has_units(outline)};
-}
-
-static bool is_same_group(const pc_group *a, const pc_group *b) {
-    return a->ranks == b->ranks && a->in_domain == b->in_domain && a->domains == b->domains &&
-           a->in_leaf == b->in_leaf && a->groups_beside == b->groups_beside &&
-           a->nic_bytes_per_s == b->nic_bytes_per_s && a->uplink_bytes_per_s == b->uplink_bytes_per_s &&
-           a->crosses_leaves == b->crosses_leaves && a->crosses_nics == b->crosses_nics;
-}
-
-static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
-    return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
-           a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
-           a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
-           a->part.recompute_modules == b->part.recompute_modules && a->kernels == b->kernels &&
-           a->transformer_impl == b->transformer_impl && a->microbatch_size == b->microbatch_size &&
-           a->seq_len == b->seq_len && a->sums_apart == b->sums_apart && a->casts_over == b->casts_over &&
-           a->offload_layers == b->offload_layers && a->tp == b->tp && a->gradient_bytes == b->gradient_bytes &&
-           a->cross_entropy == b->cross_entropy && a->cross_entropy_chunks == b->cross_entropy_chunks &&
-           a->sequence_parallel == b->sequence_parallel && a->gathers_low_weights == b->gathers_low_weights &&
-           a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
-           a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
-           a->has_units == b->has_units && is_same_group(&a->group, &b->group);
-}
-
-static uint64_t hash_key(const pc_outline_part_key *key) {
-    const int64_t numbers[] = {key->part.layers,
-                               key->part.wide_layers,
-                               pc_recomputation_code(pc_part_recomputation(&key->part)),
-                               key->part.has_embedding,
-                               key->part.has_head,
-                               key->microbatch_size,
-                               key->seq_len,
-                               key->casts_over,
-                               key->gathers_low_weights,
-                               key->tp,
-                               key->sequence_parallel,
-                               key->overlaps_tp,
-                               key->splits,
-                               key->mixes,
-                               key->recomputes,
-                               key->shares_embedding,
-                               key->has_units,
-                               key->group.in_domain,
-                               key->group.groups_beside};
-    return pc_hash_bytes(numbers, sizeof numbers);
+    const pc_cut *cut = &outline->cut;
+    const pc_model *model = &outline->spec->model;
+    const pc_generator *generator = outline->spec->generator;
+    const pc_group *group = &outline->tp;
+    return (pc_outline_part_key){{
+        part->layers,
+        part->wide_layers,
+        part->has_embedding,
+        part->has_head,
+        pc_recomputation_code(pc_part_recomputation(part)),
+        cut->microbatch_size,
+        cut->seq_len,
+        cut->tp,
+        cut->sequence_parallel,
+        cut->gradient_bytes,
+        cut->cross_entropy,
+        cut->cross_entropy_chunks,
+        cut->kernels,
+        cut->transformer_impl,
+        cut->offload_layers,
+        pc_cut_sums_apart(cut),
+        pc_cut_casts_over(model, cut),
+        pc_cut_gathers_low_weights(model, cut),
+        outline->spec->overlaps_tp,
+        outline->spec->pipelines_tp,
+        generator->splits,
+        generator->mixes,
+        generator->recomputes,
+        outline->shares_embedding,
+        pc_outline_has_units(outline),
+        group->ranks,
+        group->in_domain,
+        group->domains,
+        group->in_leaf,
+        group->groups_beside,
+        group->crosses_leaves,
+        group->crosses_nics,
+        bits_of(group->nic_bytes_per_s),
+        bits_of(group->uplink_bytes_per_s),
+    }};
 }
 
 pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost, pc_error *error) {
     pc_outline_part_key key = key_of(outline, &cost->part);
-    uint64_t at = hash_key(&key) % PC_OUTLINE_MEMO_PARTS;
-    if (outline->memo->parts[at].is_known && is_same_key(&outline->memo->parts[at].key, &key)) {
+    uint64_t at = pc_hash_bytes(&key, sizeof key) % PC_OUTLINE_MEMO_PARTS;
+    if (outline->memo->parts[at].is_known && memcmp(&outline->memo->parts[at].key, &key, sizeof key) == 0) {
         *cost = outline->memo->parts[at].cost;
         return PC_OK;
     }

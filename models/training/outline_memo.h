@@ -17,17 +17,11 @@ typedef struct pc_outline_places {
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;
 
-/* All that the cost of a part depends on where model, machine and cost model are given. */
+/* All that the cost of a part depends on where model, machine and cost model are given, as numbers; what is over is 0.
+ */
+enum { PC_OUTLINE_KEY_NUMBERS = 64 };
 typedef struct pc_outline_part_key {
-    pc_group group; /* of TP */
-    pc_part part;
-    int64_t microbatch_size, seq_len, sums_apart, casts_over, offload_layers;
-    int tp, gradient_bytes, cross_entropy_chunks;
-    pc_cross_entropy cross_entropy;
-    pc_kernels kernels;
-    pc_transformer_impl transformer_impl;
-    bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding,
-        has_units;
+    int64_t number[PC_OUTLINE_KEY_NUMBERS];
 } pc_outline_part_key;
 
 /* One thread's, and for specs of one model, one machine and one cost model. */
