@@ -100,6 +100,9 @@ typedef struct pc_hop {
 } pc_hop;
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
 
+/* A sender and its receiver as a group. */
+pc_group pc_group_of_hop(const pc_hop *hop);
+
 /* The same from every rank of an axis to the next, and from the last one to the first: the slowest of them. */
 pc_hop pc_hop_round(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
 

@@ -63,55 +63,87 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
 
 /* ---- parts ---- */
 
+typedef struct key_writer {
+    pc_outline_part_key key;
+    int count;
+} key_writer;
+
 static int64_t bits_of(double number) {
     int64_t bits;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
 
-/* All that the cost of a part depends on where model, machine and cost model are given. What is new in a part, a cut or
- * a spec and counts here stands in this list alone. */
+static void put(key_writer *writer, const int64_t *numbers, size_t size) {
+    memcpy(writer->key.number + writer->count, numbers, size);
+    writer->count += (int)(size / sizeof *numbers);
+}
+
+static void put_group(key_writer *writer, const pc_group *group) {
+    const int64_t numbers[] = {group->ranks,
+                               group->in_domain,
+                               group->domains,
+                               group->in_leaf,
+                               group->groups_beside,
+                               group->crosses_leaves,
+                               group->crosses_nics,
+                               bits_of(group->nic_bytes_per_s),
+                               bits_of(group->uplink_bytes_per_s)};
+    put(writer, numbers, sizeof numbers);
+}
+
+/* Zeros without context parallelism. */
+static void put_context(key_writer *writer, const pc_outline *outline) {
+    const pc_hop *hop = &outline->cp_hop;
+    const int64_t numbers[] = {
+        pc_cut_cp(&outline->cut), outline->cut.cp_comm, pc_cut_exchange(&outline->spec->model, &outline->cut),
+        hop->in_domain,           hop->crosses_leaves,  bits_of(hop->bytes_per_s),
+        bits_of(hop->latency_s)};
+    if (pc_cut_cp(&outline->cut) == 1) return;
+    put(writer, numbers, sizeof numbers);
+    for (int i = 0; i < PC_GROUPS; i++) put_group(writer, &outline->cp_groups[i]);
+}
+
+static void put_part(key_writer *writer, const pc_part *part) {
+    const int64_t numbers[] = {part->layers, part->wide_layers, part->has_embedding, part->has_head,
+                               pc_recomputation_code(pc_part_recomputation(part))};
+    put(writer, numbers, sizeof numbers);
+}
+
+static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut) {
+    const int64_t numbers[] = {cut->microbatch_size,
+                               cut->seq_len,
+                               cut->tp,
+                               cut->sequence_parallel,
+                               cut->gradient_bytes,
+                               cut->cross_entropy,
+                               cut->cross_entropy_chunks,
+                               cut->kernels,
+                               cut->transformer_impl,
+                               cut->offload_layers,
+                               pc_cut_sums_apart(cut),
+                               pc_cut_casts_over(model, cut),
+                               pc_cut_gathers_low_weights(model, cut)};
+    put(writer, numbers, sizeof numbers);
+}
+
+/* What is new in a part, a cut or a spec and counts here stands in these lists alone. */
 static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part) {
-    const pc_cut *cut = &outline->cut;
-    const pc_model *model = &outline->spec->model;
     const pc_generator *generator = outline->spec->generator;
-    const pc_group *group = &outline->tp;
-    return (pc_outline_part_key){{
-        part->layers,
-        part->wide_layers,
-        part->has_embedding,
-        part->has_head,
-        pc_recomputation_code(pc_part_recomputation(part)),
-        cut->microbatch_size,
-        cut->seq_len,
-        cut->tp,
-        cut->sequence_parallel,
-        cut->gradient_bytes,
-        cut->cross_entropy,
-        cut->cross_entropy_chunks,
-        cut->kernels,
-        cut->transformer_impl,
-        cut->offload_layers,
-        pc_cut_sums_apart(cut),
-        pc_cut_casts_over(model, cut),
-        pc_cut_gathers_low_weights(model, cut),
-        outline->spec->overlaps_tp,
-        outline->spec->pipelines_tp,
-        generator->splits,
-        generator->mixes,
-        generator->recomputes,
-        outline->shares_embedding,
-        pc_outline_has_units(outline),
-        group->ranks,
-        group->in_domain,
-        group->domains,
-        group->in_leaf,
-        group->groups_beside,
-        group->crosses_leaves,
-        group->crosses_nics,
-        bits_of(group->nic_bytes_per_s),
-        bits_of(group->uplink_bytes_per_s),
-    }};
+    const int64_t numbers[] = {outline->spec->overlaps_tp,
+                               outline->spec->pipelines_tp,
+                               generator->splits,
+                               generator->mixes,
+                               generator->recomputes,
+                               outline->shares_embedding,
+                               pc_outline_has_units(outline)};
+    key_writer writer = {0};
+    put_part(&writer, part);
+    put_cut(&writer, &outline->spec->model, &outline->cut);
+    put(&writer, numbers, sizeof numbers);
+    put_group(&writer, &outline->tp);
+    put_context(&writer, outline);
+    return writer.key;
 }
 
 pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost, pc_error *error) {
@@ -121,7 +153,7 @@ pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost,
         *cost = outline->memo->parts[at].cost;
         return PC_OK;
     }
-    pc_collective_memo collectives = {.machine = &outline->spec->machine, .group = &outline->tp};
+    pc_collective_memo collectives = {.outline = outline};
     pc_code code = pc_part_cost_make(outline, &collectives, cost, error);
     if (code) return code;
     outline->memo->parts[at].is_known = true;
