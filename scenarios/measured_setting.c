@@ -197,9 +197,8 @@ static pc_code read_model(const row_reader *r) {
     char squeezed[PC_WRITTEN_SIZE];
     if (is_path(cell)) return read_path(r, PC_MEASURED_MODEL, r->run->model);
     read_words(r, cell, squeezed);
-    const char *own = library_name(PC_LIBRARY_MODELS, squeezed);
-    const pc_written_name *known = own ? NULL : pc_written_find(PC_WRITTEN_MODEL, squeezed);
-    if (known) own = known->name;
+    const pc_written_name *known = pc_written_find(PC_WRITTEN_MODEL, squeezed);
+    const char *own = known ? known->name : library_name(PC_LIBRARY_MODELS, squeezed);
     const pc_written_name *lacks = own ? NULL : pc_written_find_start(PC_WRITTEN_LACKS, squeezed);
     snprintf(r->run->model, sizeof r->run->model, "%s", own ? own : "");
     if (!own) miss(r, lacks ? lacks->name : "model shape");

@@ -44,6 +44,11 @@ static walk walk_of(const pc_fit_key *key, double queries, double keys) {
     return w;
 }
 
+double pc_fit_attention_window(bool is_causal, double queries, double keys, double window) {
+    const pc_fit_key all = {.is_causal = is_causal}, some = {.is_causal = is_causal, .window = (int64_t)window};
+    return (walk_of(&some, queries, keys).seen + ramp) / (walk_of(&all, queries, keys).seen + ramp);
+}
+
 /* FLOPs of all processors, each as long busy as the one that is busy longest. */
 static double products_of(const pc_fit_key *key, double processors, double flops, const double *point) {
     double rows = point[QUERIES] < block ? point[QUERIES] : block;

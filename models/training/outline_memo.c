@@ -92,11 +92,12 @@ static bool is_same_group(const pc_group *a, const pc_group *b) {
 
 static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
-           a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
-           a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
-           a->kernels == b->kernels && a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len &&
-           a->sums_apart == b->sums_apart && a->casts_over == b->casts_over && a->offload_layers == b->offload_layers &&
-           a->tp == b->tp && a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
+           a->part.local_layers == b->part.local_layers && a->part.has_embedding == b->part.has_embedding &&
+           a->part.has_head == b->part.has_head && a->part.recompute == b->part.recompute &&
+           a->part.recompute_layers == b->part.recompute_layers && a->kernels == b->kernels &&
+           a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->sums_apart == b->sums_apart &&
+           a->casts_over == b->casts_over && a->offload_layers == b->offload_layers && a->tp == b->tp &&
+           a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
            a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
            a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
@@ -108,6 +109,7 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
     const int64_t numbers[] = {
         key->part.layers,
         key->part.wide_layers,
+        key->part.local_layers,
         pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
         key->part.has_embedding,
         key->part.has_head,

@@ -79,20 +79,27 @@ void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
 }
 
-void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
-    pc_wide batch = b->slice.attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
-    put_gemm(b, name, role, b->slice.attention, m, n, k, 2 * batch * m * n * k, 2 * batch * elements);
+/* Of one product: every query of every head times the keys that count. */
+static pc_wide product_flops(const pc_slice *x, const pc_sight *sight) {
+    return 2 * (pc_wide)x->attention * x->sequence * pc_sight_keys(*sight) * x->head_dim;
 }
 
-void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
-                  int launches) {
+void pc_add_batched(pc_builder *b, const pc_sight *sight, const char *name, pc_gemm_role role, int64_t m, int64_t n,
+                    int64_t k) {
+    pc_wide batch = b->slice.attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
+    put_gemm(b, name, role, b->slice.attention, m, n, k, product_flops(&b->slice, sight), 2 * batch * elements);
+}
+
+void pc_add_flash(pc_builder *b, const pc_sight *sight, pc_gemm_role role, int products, int counted, int tensors,
+                  int kv_tensors, int launches) {
     const pc_slice *x = &b->slice;
-    pc_wide product = 2 * (pc_wide)x->attention * x->sequence * x->sequence * x->head_dim;
+    pc_wide product = product_flops(x, sight);
     pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", launches);
     made->role = role;
-    made->batch = x->attention;
-    made->m = made->n = x->sequence;
+    made->batch = fit(b, ((pc_wide)x->attention * x->sequence + sight->length - 1) / sight->length);
+    made->m = made->n = sight->length;
     made->k = x->head_dim;
+    made->window = sight->window;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
     made->bytes = fit(b, 2 * (pc_wide)x->tokens * ((pc_wide)tensors * x->query + (pc_wide)kv_tensors * x->key));
@@ -117,16 +124,38 @@ static bool is_eager_rms(const pc_builder *b) {
 }
 
 /* Reads and writes. */
-void pc_add_norm(pc_builder *b, const char *name) {
-    if (is_eager_rms(b)) return pc_add_eager_norm(b, name);
-    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
+static void add_norms(pc_builder *b, const char *name, pc_wide elements, int count) {
+    if (is_eager_rms(b)) return pc_add_eager_norm(b, name, elements, count);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), elements, 2 + 2, count);
 }
 
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
+static void add_norms_backward(pc_builder *b, const char *name, pc_wide elements, int count) {
+    int sums = b->model->norm == PC_NORM_LAYER_NO_AFFINE ? 0 : 1;
+    if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name, elements, count);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), elements, 6 + 4 * sums, (1 + 2 * sums) * count);
+}
+
+void pc_add_norm(pc_builder *b, const char *name) {
+    add_norms(b, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 1);
+}
+
 void pc_add_norm_backward(pc_builder *b, const char *name) {
-    if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name);
-    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
+    add_norms_backward(b, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 1);
+}
+
+/* Of this rank's heads, whatever of the sequence is cut. */
+static pc_wide qk_elements(const pc_slice *slice) {
+    return (pc_wide)slice->tokens * (slice->query + slice->key);
+}
+
+void pc_add_qk_norm(pc_builder *b) {
+    if (b->model->qk_norm != PC_QK_NORM_NONE) add_norms(b, "qk_norm", qk_elements(&b->slice), 2);
+}
+
+void pc_add_qk_norm_backward(pc_builder *b) {
+    if (b->model->qk_norm != PC_QK_NORM_NONE) add_norms_backward(b, "qk_norm", qk_elements(&b->slice), 2);
 }
 
 /* ---- collectives ---- */

@@ -17,6 +17,7 @@ typedef struct pc_builder {
     bool is_eager;               /* pc_kernels */
     pc_operations *operations;
     int64_t repeat;    /* of what is added */
+    int64_t local;     /* of those layers, those with a window (pc_part's local_layers) */
     bool is_again;     /* recomputation: model FLOPs do not count it */
     bool is_backward;  /* kernels are of B */
     bool has_overflow; /* a number of an operation ran over 2^63 */
@@ -43,12 +44,13 @@ void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix);
 /* Adds to the gradient in memory, or a kernel behind it does. */
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix);
 
-/* A GEMM without weights for every head and sequence. */
-void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k);
+/* A GEMM without weights for every head and sequence. All scores are computed; model FLOPs count those of `sight`. */
+void pc_add_batched(pc_builder *b, const pc_sight *sight, const char *name, pc_gemm_role role, int64_t m, int64_t n,
+                    int64_t k);
 /* A flash kernel. `products`: how many s x s x head_dim products it does, of which the model's FLOPs count `counted`;
  * `tensors` of the query's size and `kv_tensors` of the keys' are read or written. */
-void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
-                  int launches);
+void pc_add_flash(pc_builder *b, const pc_sight *sight, pc_gemm_role role, int products, int counted, int tensors,
+                  int kv_tensors, int launches);
 /* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
 void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
                    int bytes, int launches);
@@ -66,6 +68,9 @@ void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward 
 
 void pc_add_norm(pc_builder *b, const char *name);
 void pc_add_norm_backward(pc_builder *b, const char *name);
+/* Norms of queries and keys, two kernels. */
+void pc_add_qk_norm(pc_builder *b);
+void pc_add_qk_norm_backward(pc_builder *b);
 
 /* ---- operations_low.c: what a recipe adds; nothing where b->low is NULL ---- */
 
@@ -97,11 +102,13 @@ void pc_add_policy_again(pc_builder *b, int kept);
 
 /* ---- operations_eager.c: what torch runs without a compiler, of b's pass where both ways differ ---- */
 
-void pc_add_eager_norm(pc_builder *b, const char *name); /* an RMS norm */
-void pc_add_eager_norm_backward(pc_builder *b, const char *name);
+/* RMS norms, `count` of them over so many elements in all. */
+void pc_add_eager_norm(pc_builder *b, const char *name, pc_wide elements, int count);
+void pc_add_eager_norm_backward(pc_builder *b, const char *name, pc_wide elements, int count);
 void pc_add_eager_rotary(pc_builder *b);
 void pc_add_eager_heads(pc_builder *b);
-void pc_add_eager_swiglu(pc_builder *b);
+void pc_add_eager_gated(pc_builder *b);        /* SwiGLU, GeGLU */
+void pc_add_eager_squared_relu(pc_builder *b);
 void pc_add_eager_input_sums(pc_builder *b, const char *name, int count);
 
 /* ---- operations_ends.c ---- */
