@@ -114,7 +114,8 @@ pc_iteration_spec random_spec(test_random *random) {
     spec.memory_limit_bytes = INT64_C(1) << 40;
     spec.cut.cross_entropy = (pc_cross_entropy)test_between(random, 0, 3);
     spec.cut.cross_entropy_chunks = (int)test_between(random, 0, 9);
-    if (toss(random)) random_traits(random, &spec.cut, &spec.model);
+    test_random traits = *random; /* what is drawn behind a spec stays what it was */
+    if (toss(&traits)) random_traits(&traits, &spec.cut, &spec.model);
     if (spec.model.qk_norm == PC_QK_NORM_FULL) spec.model.qk_norm = PC_QK_NORM_HEAD; /* tests change tp */
     return spec;
 }

@@ -7,6 +7,7 @@
 #include "calib/fit/fit_private.h"
 
 #include "engine/alloc.h"
+#include "models/cost/roofline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,9 +45,9 @@ static walk walk_of(const pc_fit_key *key, double queries, double keys) {
     return w;
 }
 
-double pc_fit_attention_window(bool is_causal, double queries, double keys, double window) {
-    const pc_fit_key all = {.is_causal = is_causal}, some = {.is_causal = is_causal, .window = (int64_t)window};
-    return (walk_of(&some, queries, keys).seen + ramp) / (walk_of(&all, queries, keys).seen + ramp);
+double pc_fit_attention_window(double queries, double window) {
+    double row = ceil(queries / block), most = ceil(window / block) + 1.0;
+    return (pc_causal_blocks(row, most) * block + ramp) / (pc_causal_blocks(row, row) * block + ramp);
 }
 
 /* FLOPs of all processors, each as long busy as the one that is busy longest. */

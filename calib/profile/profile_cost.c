@@ -148,9 +148,7 @@ static pc_operation without_window(const pc_operation *operation) {
 }
 
 static double window_part(const pc_operation *operation) {
-    if (operation->window == 0) return 1.0;
-    return pc_fit_attention_window(operation->is_causal, (double)operation->m, (double)operation->n,
-                                   (double)operation->window);
+    return operation->window > 0 ? pc_fit_attention_window((double)operation->m, (double)operation->window) : 1.0;
 }
 
 /* What is beside the kernel in others' tables, and goes by the keys' heads, is left out for training: any group. Fits

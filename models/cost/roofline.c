@@ -82,9 +82,7 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
 
 /* ---- flash attention ---- */
 
-/* Of c blocks in a row that a causal mask leaves i of to the i-th, the mean if no block of queries walks along more
- * than `most` of them. */
-static double mean_blocks(double row, double most) {
+double pc_causal_blocks(double row, double most) {
     return most < row ? (most * (most + 1.0) / 2.0 + (row - most) * most) / row : (row + 1.0) / 2.0;
 }
 
@@ -94,7 +92,7 @@ static double computed_part(const pc_gpu *gpu, const pc_operation *attention) {
     double row = (double)pc_divide_up(attention->m, gpu->tile_m);
     if (attention->window == 0) return attention->is_causal ? (row + 1.0) / (2.0 * row) : 1.0;
     double most = (double)pc_divide_up(attention->window, gpu->tile_m) + 1.0;
-    double keys = mean_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->m;
+    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->m;
     return (keys < side ? keys : side) / (double)attention->window;
 }
 
