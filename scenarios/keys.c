@@ -459,7 +459,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
-        [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+        [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",

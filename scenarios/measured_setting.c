@@ -122,7 +122,6 @@ static void check_numbers(const row_reader *r, int64_t accumulation) {
     if (run->global_batch < 0) miss(r, "gbs");
     if (run->microbatch_size < 0) miss(r, "mbs");
     if (run->seq_len < 0) miss(r, "seq");
-    if (run->cp > 1) miss(r, "cp");
     if (run->ep > 1) miss(r, "moe");
 }
 
@@ -424,6 +423,7 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_number(p, "gpus", run->gpus);
     put_number(p, "tp", run->tp);
     put_number(p, "pp", run->pp);
+    if (run->cp > 1) put_number(p, "cp", run->cp);
     put_number(p, "microbatch_size", run->microbatch_size);
     put_number(p, "global_batch", run->global_batch);
     put_number(p, "zero", run->zero);

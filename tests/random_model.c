@@ -86,7 +86,8 @@ void random_traits(test_random *random, const pc_cut *cut, pc_model *model) {
     model->has_norm_bias = coin(random);
     model->attn_logit_softcapping = coin(random) ? 0 : 50;
     model->final_logit_softcapping = coin(random) ? 0 : 30;
-    draw_window(random, cut->seq_len, model);
+    bool has_ring = cut->cp > 1 && cut->cp_comm != PC_CP_ALL_GATHER && cut->cp_comm != PC_CP_A2A;
+    if (!has_ring) draw_window(random, cut->seq_len, model);
     draw_documents(random, cut->seq_len, model);
     if (pc_model_check(model, &error)) fail_msg("%s", error.message);
 }

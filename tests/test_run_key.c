@@ -18,10 +18,10 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2512, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1920, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2528, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1936, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 120,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 136,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 704 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -134,6 +134,9 @@ static const field of_cluster[] = {
     ITERATION(model.final_logit_softcapping),
     ITERATION(cut.tp),
     ITERATION(cut.pp),
+    ITERATION(cut.cp),
+    ITERATION(cut.cp_comm),
+    ITERATION(cut.cp_a2a),
     ITERATION(cut.dp),
     ITERATION(cut.chunks),
     ITERATION(cut.sequence_parallel),
@@ -177,6 +180,7 @@ static const field of_cluster[] = {
     ITERATION(order.axis[0]),
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
+    ITERATION(order.axis[3]),
     ITERATION(making),
     ITERATION(goal),
     ITERATION(overlaps_p2p),

@@ -148,7 +148,7 @@ static pc_operation without_window(const pc_operation *operation) {
 }
 
 static double window_part(const pc_operation *operation) {
-    return operation->window > 0 ? pc_fit_attention_window((double)operation->m, (double)operation->window) : 1.0;
+    return operation->window > 0 ? pc_fit_attention_window((double)operation->n, (double)operation->window) : 1.0;
 }
 
 /* What is beside the kernel in others' tables, and goes by the keys' heads, is left out for training: any group. Fits

@@ -90,14 +90,16 @@ double pc_causal_blocks(double row, double most) {
  * blocks as it fills, and one more. */
 static double computed_part(const pc_gpu *gpu, const pc_operation *attention) {
     double row = (double)pc_divide_up(attention->m, gpu->tile_m);
+    if (attention->is_below) return 0.5;
     if (attention->window == 0) return attention->is_causal ? (row + 1.0) / (2.0 * row) : 1.0;
     double most = (double)pc_divide_up(attention->window, gpu->tile_m) + 1.0;
-    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->m;
+    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->n;
     return (keys < side ? keys : side) / (double)attention->window;
 }
 
 /* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
- * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. */
+ * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. A block below the
+ * diagonal does half of what it counts. */
 static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attention) {
     int64_t row = pc_divide_up(attention->m, gpu->tile_m);
     int64_t blocks = attention->batch * row;

@@ -1,5 +1,7 @@
 #include "models/workload/operations_private.h"
 
+#include "engine/numbers.h"
+
 #include <assert.h>
 
 /* A number of an operation; what does not fit is noted and told at the end. */
@@ -79,31 +81,48 @@ void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
 }
 
-/* Of one product: every query of every head times the keys that count. */
-static pc_wide product_flops(const pc_slice *x, const pc_sight *sight) {
-    return 2 * (pc_wide)x->attention * x->sequence * pc_sight_keys(*sight) * x->head_dim;
-}
-
-void pc_add_batched(pc_builder *b, const pc_sight *sight, const char *name, pc_gemm_role role, int64_t m, int64_t n,
-                    int64_t k) {
-    pc_wide batch = b->slice.attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
-    put_gemm(b, name, role, b->slice.attention, m, n, k, product_flops(&b->slice, sight), 2 * batch * elements);
-}
-
-void pc_add_flash(pc_builder *b, const pc_sight *sight, pc_gemm_role role, int products, int counted, int tensors,
-                  int kv_tensors, int launches) {
+void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
     const pc_slice *x = &b->slice;
-    pc_wide product = product_flops(x, sight);
-    pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", launches);
+    pc_wide batch = x->attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
+    pc_wide counted = 2 * batch * x->sequence * pc_sight_keys(*b->sight) * x->head_dim;
+    put_gemm(b, name, role, x->attention, m, n, k, counted, 2 * batch * elements);
+}
+
+pc_flash_block pc_whole_flash(const pc_slice *slice) {
+    return (pc_flash_block){.heads = slice->attention, .queries = slice->sequence, .keys = slice->sequence};
+}
+
+/* Heads of the keys are as many fewer than the queries' as their columns are. */
+static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
+    pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
+    pc_wide of_keys = (pc_wide)block->heads * block->keys * x->head_dim * x->key / x->query;
+    return 2 * tensors * (of_queries + of_keys);
+}
+
+/* What a document, or a chunk, has of a piece of the sequence: ranks of context parallelism cut each likewise. */
+static int64_t of_document(int64_t tokens, int64_t length, int64_t sequence) {
+    return pc_divide_up(tokens * length, sequence);
+}
+
+void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *block) {
+    const bool is_forward = role == PC_GEMM_FORWARD;
+    const int products = is_forward ? 2 : 5, counted = is_forward ? 2 : 4, tensors = is_forward ? 2 : 4;
+    const pc_sight *sight = b->sight;
+    int64_t s = b->slice.sequence;
+    pc_wide scores = (pc_wide)block->queries * block->keys * pc_sight_keys(*sight) / s * (block->is_below ? 2 : 1);
+    pc_wide product = 2 * (pc_wide)block->heads * scores * b->slice.head_dim;
+    pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", is_forward ? 1 : 3);
     made->role = role;
-    made->batch = fit(b, ((pc_wide)x->attention * x->sequence + sight->length - 1) / sight->length);
-    made->m = made->n = sight->length;
-    made->k = x->head_dim;
+    made->batch = fit(b, ((pc_wide)block->heads * s + sight->length - 1) / sight->length);
+    made->m = of_document(block->queries, sight->length, s);
+    made->n = of_document(block->keys, sight->length, s);
     made->window = sight->window;
+    made->k = b->slice.head_dim;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
-    made->bytes = fit(b, 2 * (pc_wide)x->tokens * ((pc_wide)tensors * x->query + (pc_wide)kv_tensors * x->key));
-    made->is_causal = true;
+    made->bytes = fit(b, flash_bytes(&b->slice, block, tensors));
+    made->is_below = block->is_below;
+    made->is_causal = !block->is_below;
 }
 
 /* ---- memory work ---- */
@@ -163,6 +182,14 @@ void pc_add_qk_norm_backward(pc_builder *b) {
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap) {
     if (!b->slice.is_cut) return;
     pc_operation *made = put(b, kind, name, 1);
+    made->size_bytes = fit(b, bytes);
+    made->can_overlap = can_overlap;
+}
+
+void pc_add_context_collective(pc_builder *b, pc_operation_group group, pc_operation_kind kind, const char *name,
+                               pc_wide bytes, bool can_overlap) {
+    pc_operation *made = put(b, kind, name, 1);
+    made->group = group;
     made->size_bytes = fit(b, bytes);
     made->can_overlap = can_overlap;
 }

@@ -45,46 +45,44 @@ static void add_score_cap(pc_builder *b) {
 }
 
 /* Of b->repeat layers that see the same. */
-static void add_scores_forward(pc_builder *b, const pc_sight *sight) {
+static void add_scores_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    if (b->model->attention == PC_ATTENTION_FLASH) {
-        pc_add_flash(b, sight, PC_GEMM_FORWARD, 2, 2, 2, 2, 1); /* queries in, values out; keys, values */
-        return;
-    }
-    pc_add_batched(b, sight, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
+    const pc_flash_block whole = pc_whole_flash(x);
+    if (x->context > 1) return pc_add_context_forward(b);
+    if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, PC_GEMM_FORWARD, &whole);
+    pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
     add_score_cap(b);
     add_softmax(b, 2 + 2);
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
-    pc_add_batched(b, sight, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
+    pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
-/* Flash recomputes the scores: five products for two (Dao et al. 2022, section 3.1). */
-static void add_scores_backward(pc_builder *b, const pc_sight *sight) {
+/* Of b->repeat layers that see the same. */
+static void add_scores_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
-    if (b->model->attention == PC_ATTENTION_FLASH) {
-        pc_add_flash(b, sight, role, 5, 4, 4, 4, 3); /* queries, values, both gradients; keys, values, both gradients */
-        return;
-    }
-    pc_add_batched(b, sight, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
-    pc_add_batched(b, sight, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
+    const pc_flash_block whole = pc_whole_flash(x);
+    if (x->context > 1) return pc_add_context_backward(b);
+    if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, role, &whole);
+    pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
+    pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
     add_softmax(b, 2 + 2 + 2);
     add_score_cap(b);
-    pc_add_batched(b, sight, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
-    pc_add_batched(b, sight, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
+    pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
+    pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
 }
 
-typedef void add_scores(pc_builder *b, const pc_sight *sight);
-
 /* Layers with a window, then those that see all. */
-static void add_sights(pc_builder *b, add_scores *add_one) {
-    int64_t all = b->repeat;
-    b->repeat = b->local;
-    if (b->repeat > 0) add_one(b, &b->slice.local);
-    b->repeat = all - b->local;
-    if (b->repeat > 0) add_one(b, &b->slice.full);
+static void add_sights(pc_builder *b, void (*add_scores)(pc_builder *b)) {
+    const int64_t all = b->repeat, count[] = {b->local, all - b->local};
+    const pc_sight *const sights[] = {&b->slice.local, &b->slice.full};
+    for (int i = 0; i < 2; i++) {
+        b->repeat = count[i];
+        b->sight = sights[i];
+        if (count[i] > 0) add_scores(b);
+    }
     b->repeat = all;
 }
 
