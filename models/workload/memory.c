@@ -208,9 +208,9 @@ static pc_wide layers_working(const kept *layer, const kept *head, const layers_
 
 /* ---- the part ---- */
 
-/* What attention works with beside what is kept, where the sequence is cut over ranks: gathered, keys and values of all
- * and their gradients; in a ring of n the keys and values of n steps and the outputs of each, which are merged at the
- * end, or backward two buffers of keys, values and their gradients, whichever is more. */
+/* What attention works with beside what is kept, where the sequence is cut over ranks. Gathered, these are keys and
+ * values of all and their gradients. A ring of n has in F the keys and values of n steps and the outputs of each, which
+ * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
 static pc_wide context_working(const pc_slice *x) {
     pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
     if (x->gathers_keys) return 4 * x->context * keys;
