@@ -66,8 +66,8 @@ static pc_code fill_in(const pc_setting *setting, pc_model *model, pc_key *culpr
     if (!setting->given[PC_KEY_MAX_POSITIONS])
         model->max_positions = model->positions == PC_POSITIONS_LEARNED ? setting->value[PC_KEY_SEQ_LEN].whole : 0;
     if (!setting->given[PC_KEY_FFN_HIDDEN]) {
-        if (model->mlp != PC_MLP_GELU)
-            return refuse_missing(PC_KEY_FFN_HIDDEN, culprit, "it, since it is 4 x hidden only with gelu", error);
+        if (pc_mlp_is_gated(model->mlp))
+            return refuse_missing(PC_KEY_FFN_HIDDEN, culprit, "it, since it is 4 x hidden only without a gate", error);
         model->ffn_hidden = 4 * model->hidden;
     }
     if (!setting->given[PC_KEY_HEAD_DIM]) {

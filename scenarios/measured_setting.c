@@ -113,11 +113,20 @@ static int64_t replicas(const pc_measured_run *run) {
     return run->gpus > ranks ? run->gpus / ranks : 1;
 }
 
+/* NeMo's recipes of 16k tokens and more have one sequence in a microbatch (nemo/collections/llm/recipes:
+ * llama3_8b_16k.py, llama3_8b_64k.py, llama3_70b_64k.py), and its table of long sequences does not print it. */
+enum { LONG_SEQUENCE = 16384 };
+
+static bool has_one_sequence(const row_reader *r) {
+    return r->run->seq_len >= LONG_SEQUENCE && strcasecmp(cell_of(r, PC_MEASURED_FRAMEWORK), "NeMo") == 0;
+}
+
 static void check_numbers(const row_reader *r, int64_t accumulation) {
     pc_measured_run *run = r->run;
     int64_t of_all = accumulation > 0 ? accumulation * replicas(run) : 0;
     if (run->microbatch_size < 0 && of_all > 0 && run->global_batch % of_all == 0)
         run->microbatch_size = run->global_batch / of_all;
+    if (run->microbatch_size < 0 && has_one_sequence(r)) run->microbatch_size = 1;
     if (run->gpus < 0) miss(r, "gpus");
     if (run->global_batch < 0) miss(r, "gbs");
     if (run->microbatch_size < 0) miss(r, "mbs");
@@ -196,9 +205,8 @@ static pc_code read_model(const row_reader *r) {
     char squeezed[PC_WRITTEN_SIZE];
     if (is_path(cell)) return read_path(r, PC_MEASURED_MODEL, r->run->model);
     read_words(r, cell, squeezed);
-    const char *own = library_name(PC_LIBRARY_MODELS, squeezed);
-    const pc_written_name *known = own ? NULL : pc_written_find(PC_WRITTEN_MODEL, squeezed);
-    if (known) own = known->name;
+    const pc_written_name *known = pc_written_find(PC_WRITTEN_MODEL, squeezed);
+    const char *own = known ? known->name : library_name(PC_LIBRARY_MODELS, squeezed);
     const pc_written_name *lacks = own ? NULL : pc_written_find_start(PC_WRITTEN_LACKS, squeezed);
     snprintf(r->run->model, sizeof r->run->model, "%s", own ? own : "");
     if (!own) miss(r, lacks ? lacks->name : "model shape");

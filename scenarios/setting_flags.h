@@ -19,7 +19,7 @@ typedef struct pc_setting_flag {
     bool is_for_plans; /* `plan` has it too */
 } pc_setting_flag;
 
-enum { PC_SETTING_FLAGS_MAX = 64 };
+enum { PC_SETTING_FLAGS_MAX = 128 };
 
 /* All of them in the order of the help; returns how many there are. */
 int pc_setting_flags(pc_setting_flag flags[PC_SETTING_FLAGS_MAX]);

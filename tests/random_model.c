@@ -60,6 +60,38 @@ pc_cut random_cut(test_random *random, const pc_model *model) {
     return cut;
 }
 
+/* None, or which keys local layers see. */
+static void draw_window(test_random *random, int64_t sequence, pc_model *model) {
+    int64_t size = test_between(random, 1, 2 * sequence), kind = test_between(random, 0, 2);
+    if (kind == 1) model->sliding_window = size;
+    if (kind == 2) model->attention_chunk_size = size;
+    if (kind > 0) model->sliding_window_pattern = coin(random) ? 0 : test_between(random, 1, 7);
+}
+
+static void draw_documents(test_random *random, int64_t sequence, pc_model *model) {
+    int64_t mean = test_between(random, 1, sequence);
+    if (coin(random)) return;
+    model->document_length = mean;
+    if (coin(random)) model->document_length_square = test_between(random, mean * mean, mean * sequence);
+}
+
+void random_traits(test_random *random, const pc_cut *cut, pc_model *model) {
+    pc_error error = {0};
+    model->mlp = (pc_mlp)test_between(random, PC_MLP_GELU, PC_MLP_GEGLU);
+    model->norm = (pc_norm)test_between(random, PC_NORM_LAYER, PC_NORM_LAYER_NO_AFFINE);
+    model->norm_place = (pc_norm_place)test_between(random, PC_NORM_PRE, PC_NORM_SANDWICH);
+    model->qk_norm =
+        (pc_qk_norm)test_between(random, PC_QK_NORM_NONE, cut->tp == 1 ? PC_QK_NORM_FULL : PC_QK_NORM_HEAD);
+    model->has_qkv_bias = coin(random);
+    model->has_norm_bias = coin(random);
+    model->attn_logit_softcapping = coin(random) ? 0 : 50;
+    model->final_logit_softcapping = coin(random) ? 0 : 30;
+    bool has_ring = cut->cp > 1 && cut->cp_comm != PC_CP_ALL_GATHER && cut->cp_comm != PC_CP_A2A;
+    if (!has_ring) draw_window(random, cut->seq_len, model);
+    draw_documents(random, cut->seq_len, model);
+    if (pc_model_check(model, &error)) fail_msg("%s", error.message);
+}
+
 pc_model small_gpt(pc_cut *cut) {
     test_random random = {8};
     pc_model model = random_gpt(&random);

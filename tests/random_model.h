@@ -22,6 +22,10 @@ pc_model random_model(test_random *random);
  * one, nothing recomputed. */
 pc_cut random_cut(test_random *random, const pc_model *model);
 
+/* Changes what of a layer the above leave as GPT or Llama have it: any activation, norm and place of norms, norms of
+ * queries and keys, biases, windows or chunks, documents and soft caps that pc_cut_check takes with the cut. */
+void random_traits(test_random *random, const pc_cut *cut, pc_model *model);
+
 /* A GPT and its cut, for numbers worked out by hand: h = 32 in 4 heads of 8, f = 128, V = 100, 3 layers; s = 16, b = 3:
  * 48 tokens; two ranks with 2 heads and 16 columns each, and with sequence parallelism, so half the tokens of norms. */
 pc_model small_gpt(pc_cut *cut);

@@ -140,6 +140,23 @@ static void test_causal_attention(void **state) {
     check_close(seconds(&gpu, &heads), whole * 10 / 16);
 }
 
+/* A window of 4 keys reaches into two blocks of 4: of four blocks of queries the first walks along one, the others
+ * along two, 7 in all where there would be 10. One that holds every key leaves all as it is. */
+static void test_windows(void **state) {
+    (void)state;
+    pc_gpu gpu = small_gpu();
+    pc_operation heads = {.kind = PC_OPERATION_ATTENTION, .batch = 5, .m = 16, .n = 16, .k = 8, .launches = 1};
+    heads.is_causal = true;
+    heads.flops = 4 * 5 * 16 * 16 * 8;
+    double all = seconds(&gpu, &heads);
+    heads.flops = 4 * 5 * 16 * 4 * 8;
+    heads.window = 4;
+    check_close(seconds(&gpu, &heads), all * 7 / 10);
+    heads.flops = 4 * 5 * 16 * 15 * 8;
+    heads.window = 15;
+    check_close(seconds(&gpu, &heads), all);
+}
+
 /* ---- the rest ---- */
 
 static void test_memory_bound_kernels(void **state) {
@@ -421,6 +438,7 @@ int main(void) {
         cmocka_unit_test(test_memory_bound_product),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_causal_attention),
+        cmocka_unit_test(test_windows),
         cmocka_unit_test(test_memory_bound_kernels),
         cmocka_unit_test(test_pass),
         cmocka_unit_test(test_random_kernels),

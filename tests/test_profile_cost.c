@@ -137,6 +137,13 @@ static void products_ask_the_fit_of_their_role(void **state) {
     double shape[] = {32, 2048, 2048, 128};
     assert_true(ask(cost, &attention).seconds == pc_fit_predict(&profile.fit[7], shape).seconds);
     assert_int_equal(count_warnings(cost), 0);
+    /* A window of 256 reaches into 3 of 16 blocks of 128: 1 + 2 + 14 * 3 of 136, and on average one more each way. */
+    attention.flops = INT64_C(10) * 32 * 2048 * 256 * 128;
+    attention.window = 256;
+    double part = (45.0 / 16 + 1) / (136.0 / 16 + 1), found = ask(cost, &attention).seconds;
+    double asked = pc_fit_predict(&profile.fit[7], shape).seconds * part;
+    assert_true(found > asked * (1 - 1e-12) && found < asked * (1 + 1e-12));
+    attention.window = 0;
     attention.is_causal = false;
     ask(cost, &attention);
     check_warning(cost, "not in the profile, the roofline of the machine's file answers: attention_backward bf16");

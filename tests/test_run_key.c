@@ -18,10 +18,10 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2488, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1896, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2560, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1968, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 136,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 136,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 704 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -121,6 +121,17 @@ static const field of_cluster[] = {
     ITERATION(model.is_tied),
     ITERATION(model.has_bias),
     ITERATION(model.has_dropout),
+    ITERATION(model.has_qkv_bias),
+    ITERATION(model.has_norm_bias),
+    ITERATION(model.norm_place),
+    ITERATION(model.qk_norm),
+    ITERATION(model.sliding_window),
+    ITERATION(model.attention_chunk_size),
+    ITERATION(model.sliding_window_pattern),
+    ITERATION(model.document_length),
+    ITERATION(model.document_length_square),
+    ITERATION(model.attn_logit_softcapping),
+    ITERATION(model.final_logit_softcapping),
     ITERATION(cut.tp),
     ITERATION(cut.pp),
     ITERATION(cut.cp),

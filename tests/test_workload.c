@@ -65,6 +65,7 @@ static void test_parts_add_up(void **state) {
         pc_cut cut = random_cut(&random, &model);
         int parts = (int)test_between(&random, 1, 6);
         bool shares = test_between(&random, 0, 1);
+        random_traits(&random, &cut, &model);
         model.layers = parts * test_between(&random, 1, 20);
         pc_parameters x = parameters_of(&model, cut.tp);
         wide sum = 0, key_columns = model.kv_heads * model.head_dim;
@@ -73,7 +74,7 @@ static void test_parts_add_up(void **state) {
             sum += pc_part_parameters(&model, &cut, &part, shares);
         }
         wide copies = model.kv_heads < cut.tp ? cut.tp / model.kv_heads - 1 : 0;
-        wide again = copies * 2 * key_columns * (model.hidden + (model.has_bias ? 1 : 0));
+        wide again = copies * 2 * key_columns * (model.hidden + (model.has_bias || model.has_qkv_bias ? 1 : 0));
         wide everywhere = model.layers * x.layer_replicated + x.positions + x.final_norm;
         wide second = model.is_tied && parts > 1 && !shares ? x.embedding : 0;
         assert_wide_equal(sum * cut.tp, x.total + (cut.tp - 1) * everywhere + model.layers * again + second);
@@ -171,6 +172,7 @@ static void test_passes_and_parts_add_up(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         int parts = (int)test_between(&random, 1, 6);
+        if (i % 2) random_traits(&random, &cut, &model);
         model.layers = parts * test_between(&random, 1, 20);
         cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
         cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);

@@ -579,6 +579,7 @@ static void test_some_layers(void **state) {
     for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
+        random_traits(&random, &cut, &model);
         pc_part part = {.layers = test_between(&random, 1, 9)}, layer = {.layers = 1};
         int64_t n = test_between(&random, 1, part.layers);
         const int64_t again[] = {n, part.layers / n, part.layers};

@@ -173,9 +173,30 @@ static pc_layer_shape shape_of(const pc_replay_stage *stage) {
                             .dropout = model->has_dropout ? 0.1F : 0.0F};
 }
 
+/* The first of what the layer's kernels lack; NULL: nothing. */
+static const char *lacking(const pc_model *model) {
+    const struct {
+        bool is_asked;
+        const char *name;
+    } traits[] = {{model->mlp != PC_MLP_GELU && model->mlp != PC_MLP_SWIGLU, "this mlp"},
+                  {model->norm == PC_NORM_LAYER_NO_AFFINE, "norm layernorm-no-affine"},
+                  {model->norm_place != PC_NORM_PRE, "this norm_place"},
+                  {model->qk_norm != PC_QK_NORM_NONE, "qk_norm"},
+                  {!model->has_bias && (model->has_qkv_bias || model->has_norm_bias), "qkv_bias or norm_bias alone"},
+                  {model->sliding_window > 0 || model->attention_chunk_size > 0, "a window"},
+                  {model->document_length > 0, "document_length"},
+                  {model->attn_logit_softcapping > 0, "attn_logit_softcapping"}};
+    for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
+        if (traits[i].is_asked) return traits[i].name;
+    return NULL;
+}
+
 pc_code pc_replay_layer(const pc_replay_stage *stage, pc_layer *layer, pc_error *error) {
     pc_layer_shape shape = shape_of(stage);
-    pc_code code = pc_layer_make(&shape, layer, error);
+    const char *lack = lacking(&stage->model);
+    pc_code code = lack ? pc_error_set(error, PC_ERROR_INPUT,
+                                       "model: %s, for which there are no kernels; expected a model without it", lack)
+                        : pc_layer_make(&shape, layer, error);
     if (code) pc_error_prefix(error, "replay");
     return code;
 }

@@ -7,6 +7,7 @@
 #include "calib/fit/fit_private.h"
 
 #include "engine/alloc.h"
+#include "models/cost/roofline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,6 +43,11 @@ static walk walk_of(const pc_fit_key *key, double queries, double keys) {
     w.seen = w.seen < most ? w.seen : most;
     w.longest = w.longest < most ? w.longest : most;
     return w;
+}
+
+double pc_fit_attention_window(double queries, double window) {
+    double row = ceil(queries / block), most = ceil(window / block) + 1.0;
+    return (pc_causal_blocks(row, most) * block + ramp) / (pc_causal_blocks(row, row) * block + ramp);
 }
 
 /* FLOPs of all processors, each as long busy as the one that is busy longest. */

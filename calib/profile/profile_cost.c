@@ -138,7 +138,21 @@ static bool ask_product(const pc_profile_cost *cost, const pc_operation *operati
     return true;
 }
 
-/* What is beside the kernel in others' tables, and goes by the keys' heads, is left out for training: any group. */
+/* The operation as it would be if all keys were seen. */
+static pc_operation without_window(const pc_operation *operation) {
+    pc_operation made = *operation;
+    if (made.window == 0) return made;
+    made.flops = whole((double)made.flops / (double)made.window * (double)made.n);
+    made.window = 0;
+    return made;
+}
+
+static double window_part(const pc_operation *operation) {
+    return operation->window > 0 ? pc_fit_attention_window((double)operation->n, (double)operation->window) : 1.0;
+}
+
+/* What is beside the kernel in others' tables, and goes by the keys' heads, is left out for training: any group. Fits
+ * with windows have those copies in their times, which nothing tells apart: a window takes its part of the whole. */
 static bool ask_attention(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *estimate) {
     double scale;
     const pc_kernel_answer *answer = pc_index_attention(&cost->index, operation, &scale);
@@ -147,7 +161,9 @@ static bool ask_attention(const pc_profile_cost *cost, const pc_operation *opera
     bool is_flash = cost->profile->fit[answer->fit].key.form == PC_FIT_FLASH;
     const double shape[PC_FIT_DIMENSIONS] = {(double)operation->batch, (double)operation->m, (double)operation->n,
                                              is_flash ? 1.0 : (double)operation->k};
-    *estimate = ask(cost, answer, operation, shape);
+    const pc_operation all = without_window(operation);
+    *estimate = ask(cost, answer, &all, shape);
+    scale *= window_part(operation);
     estimate->seconds *= scale;
     estimate->standard_error *= scale;
     return true;

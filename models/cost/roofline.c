@@ -82,6 +82,21 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
 
 /* ---- flash attention ---- */
 
+double pc_causal_blocks(double row, double most) {
+    return most < row ? (most * (most + 1.0) / 2.0 + (row - most) * most) / row : (row + 1.0) / 2.0;
+}
+
+/* Of what is counted, the part that is computed. A window of w keys, somewhere in a block's rows, reaches over as many
+ * blocks as it fills, and one more. */
+static double computed_part(const pc_gpu *gpu, const pc_operation *attention) {
+    double row = (double)pc_divide_up(attention->m, gpu->tile_m);
+    if (attention->is_below) return 0.5;
+    if (attention->window == 0) return attention->is_causal ? (row + 1.0) / (2.0 * row) : 1.0;
+    double most = (double)pc_divide_up(attention->window, gpu->tile_m) + 1.0;
+    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->n;
+    return (keys < side ? keys : side) / (double)attention->window;
+}
+
 /* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
  * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. A block below the
  * diagonal does half of what it counts. */
@@ -90,11 +105,9 @@ static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attenti
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
     double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
-    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
-    double part = attention->is_causal ? (columns + 1.0) / (2.0 * columns) : attention->is_below ? 0.5 : 1.0;
     double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
-    return (double)attention->flops * part * waste * slower / rate;
+    return (double)attention->flops * computed_part(gpu, attention) * waste * slower / rate;
 }
 
 /* ---- all kernels ---- */

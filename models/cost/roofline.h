@@ -21,6 +21,10 @@ extern "C" {
 /* `gpu` is borrowed. Only + - * / of doubles: the same bits on every machine. */
 pc_cost_model pc_roofline(const pc_gpu *gpu);
 
+/* Of `row` blocks of keys, of which a causal mask leaves i to the i-th block of queries, how many one walks along on
+ * average if it takes `most` of them. Both at least 1. */
+double pc_causal_blocks(double row, double most);
+
 #ifdef __cplusplus
 }
 #endif

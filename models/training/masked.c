@@ -8,10 +8,13 @@ typedef struct counted {
     double model, masked_model, hardware, masked_hardware;
 } counted;
 
-/* Of s x s scores a causal mask leaves s (s + 1) / 2. */
+/* Of s x s scores a causal mask leaves s (s + 1) / 2; with a window of w, of s x w it masks w (w - 1) / 2. Of a block
+ * below the diagonal half of what counts is masked. */
 static double masked_part(const pc_operation *operation) {
     bool is_masked = operation->kind == PC_OPERATION_ATTENTION && operation->is_causal;
-    return is_masked ? ((double)operation->m - 1) / (2 * (double)operation->m) : 0;
+    int64_t keys = operation->window > 0 ? operation->window : operation->n;
+    if (operation->kind == PC_OPERATION_ATTENTION && operation->is_below) return 0.5;
+    return is_masked ? ((double)keys - 1) / (2 * (double)operation->n) : 0;
 }
 
 static pc_code add_pass(const pc_outline *outline, const pc_part *part, pc_pass_kind kind, counted *sum,

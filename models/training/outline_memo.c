@@ -105,8 +105,9 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {
-    const int64_t numbers[] = {part->layers, part->wide_layers, part->has_embedding, part->has_head,
-                               pc_recomputation_code(pc_part_recomputation(part))};
+    const int64_t numbers[] = {part->layers,       part->wide_layers,
+                               part->local_layers, part->has_embedding,
+                               part->has_head,     pc_recomputation_code(pc_part_recomputation(part))};
     put(writer, numbers, sizeof numbers);
 }
 

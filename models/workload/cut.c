@@ -1,6 +1,7 @@
 #include "models/workload/cut.h"
 
 #include "engine/numbers.h"
+#include "models/workload/attention.h"
 #include "models/workload/layout.h"
 
 #include <inttypes.h>
@@ -95,6 +96,29 @@ static pc_code check_tensor(const pc_model *model, const pc_cut *cut, pc_error *
     return PC_OK;
 }
 
+/* Norms over all heads read what other ranks have; no program is known to exchange it. */
+static pc_code check_qk_norm(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    if (model->qk_norm != PC_QK_NORM_FULL || cut->tp == 1) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "tp %d with qk_norm full, whose norms are over all heads; expected tp 1, or qk_norm head",
+                        cut->tp);
+}
+
+/* E[l^2] is at most s E[l] where no length is over s. */
+static pc_code check_documents(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    int64_t mean = model->document_length;
+    if (mean > cut->seq_len)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "document_length %" PRId64 " with seq_len %" PRId64 "; expected at most a sequence", mean,
+                            cut->seq_len);
+    if (model->document_length_square > mean * cut->seq_len)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "document_length_square %" PRId64 " with document_length %" PRId64 " and seq_len %" PRId64
+                            "; expected at most their product, for no document is longer than a sequence",
+                            model->document_length_square, mean, cut->seq_len);
+    return PC_OK;
+}
+
 /* ---- context parallelism ---- */
 
 static int64_t kv_heads_of_rank(const pc_model *model, const pc_cut *cut) {
@@ -150,6 +174,16 @@ static pc_code check_context(const pc_model *model, const pc_cut *cut, pc_error 
         return pc_error_set(error, PC_ERROR_INPUT,
                             "cp %d with attention that keeps its scores; expected attention: flash, or cp 1", cut->cp);
     return check_exchange(model, cut, error);
+}
+
+/* As Transformer Engine: the kernels of a ring have no windows. */
+static pc_code check_context_window(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    bool has_ring = pc_cut_exchange(model, cut) < pc_cut_cp(cut) && cut->cp_comm != PC_CP_ALL_GATHER;
+    if (!has_ring || pc_model_local_layers(model, 0, model->layers) == 0 || !pc_model_is_mixed(model, cut->seq_len))
+        return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "cp %d in a ring with %s; expected cp_comm_type a2a or all_gather, for a ring has no windows",
+                        cut->cp, model->sliding_window > 0 ? "sliding_window" : "attention_chunk_size");
 }
 
 /* ---- layers over parts ---- */
@@ -307,7 +341,10 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
         return pc_error_set(error, PC_ERROR_INPUT, "%d model parts; expected 1 to %d", parts, PC_PARTS_MAX);
     if ((code = check_sizes(cut, error))) return code;
     if ((code = check_tensor(model, cut, error))) return code;
+    if ((code = check_qk_norm(model, cut, error))) return code;
+    if ((code = check_documents(model, cut, error))) return code;
     if ((code = check_context(model, cut, error))) return code;
+    if ((code = check_context_window(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;
@@ -328,18 +365,31 @@ static int64_t count_wide(const pc_model *model, int64_t first, int64_t count) {
     return pc_max(pc_min(begin, first + count) - first, 0) + pc_max(first + count - pc_max(end, first), 0);
 }
 
-static int64_t wide_layers(const pc_model *model, const pc_cut *cut, int parts, int part) {
+static int64_t first_layer(const pc_model *model, const pc_cut *cut, int parts, int part) {
     int64_t first = 0;
+    for (int i = 0; i < part; i++) first += layers_of(model, cut, parts, i);
+    return first;
+}
+
+static int64_t wide_layers(const pc_model *model, const pc_cut *cut, int parts, int part) {
     bool has_any = pc_low_precision_is_on(&model->low) && (model->low.bf16_first > 0 || model->low.bf16_last > 0);
     if (!has_any) return 0;
-    for (int i = 0; i < part; i++) first += layers_of(model, cut, parts, i);
-    return count_wide(model, first, layers_of(model, cut, parts, part));
+    return count_wide(model, first_layer(model, cut, parts, part), layers_of(model, cut, parts, part));
+}
+
+/* ---- layers with a window ---- */
+
+static int64_t local_layers(const pc_model *model, const pc_cut *cut, int parts, int part) {
+    if (!pc_model_is_mixed(model, cut->seq_len)) return 0;
+    int64_t first = model->sliding_window_pattern > 0 ? first_layer(model, cut, parts, part) : 0;
+    return pc_model_local_layers(model, first, layers_of(model, cut, parts, part));
 }
 
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
     return (pc_part){.layers = layers_of(model, cut, parts, part),
                      .wide_layers = wide_layers(model, cut, parts, part),
+                     .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
                      .recompute = recomputation.kind,

@@ -160,6 +160,12 @@ static inline bool pc_cut_gathers_low_weights(const pc_model *model, const pc_cu
     return pc_low_precision_is_on(&model->low) && model->low.gathers_parameters && cut->zero == 3 && ranks > 1;
 }
 
+/* Whether a kernel of its own caps logits, and keeps what it writes: losses that a compiler makes, or that take logits
+ * in pieces, cap them as they read them. */
+static inline bool pc_caps_logits_apart(const pc_model *model, pc_cross_entropy loss) {
+    return model->final_logit_softcapping > 0 && loss != PC_CROSS_ENTROPY_CHUNKED && loss != PC_CROSS_ENTROPY_COMPILED;
+}
+
 /* Whether whole tensors are given to ranks. */
 static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
     return cut->zero == 1 && cut->zero_partition == PC_ZERO_PARTITION_TENSOR;
@@ -168,9 +174,11 @@ static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {
     int64_t layers;
-    int64_t wide_layers; /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
-    bool has_embedding;  /* the first */
-    bool has_head;       /* the last */
+    int64_t wide_layers;  /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
+    int64_t local_layers; /* of them, those whose attention has a window or chunks (attention.h); 0 where these change
+                           * nothing */
+    bool has_embedding;   /* the first */
+    bool has_head;        /* the last */
     pc_recompute recompute;
     int32_t recompute_layers;  /* 0 of kinds without a number */
     int32_t recompute_modules; /* 0 of all but MODULES */

@@ -57,17 +57,19 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
- * gradient in its place, and there is nothing for W. */
-static kept head_kept(const pc_slice *slice, pc_cross_entropy loss) {
+ * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
+ * them. */
+static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
+    pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
     case PC_CROSS_ENTROPY_FUSED:
     case PC_CROSS_ENTROPY_COMPILED:
-        return (kept){.whole = 4 * rows + 2 * logits, .w_needs = 2 * rows + 2 * logits};
+        return (kept){.whole = 4 * rows + 2 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     default:
-        return (kept){.whole = 4 * rows + 4 * logits, .w_needs = 2 * rows + 2 * logits};
+        return (kept){.whole = 4 * rows + 4 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     }
 }
 
@@ -93,8 +95,9 @@ static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
 /* ---- recomputation ---- */
 
 /* What a policy keeps of a layer that is read: columns of the products, what attention puts out, and the output
- * product, whole or, where the sequence is cut and its sums are scattered, of this rank's tokens. */
-static pc_wide policy_found(const pc_slice *slice, int named) {
+ * product, whole or, where the sequence is cut and its sums are scattered, of this rank's tokens. A norm behind the MLP
+ * reads the last product likewise. */
+static pc_wide policy_found(const pc_model *model, const pc_slice *slice, int named) {
     pc_wide columns = 0, rows = (pc_wide)slice->norm_tokens * slice->hidden;
     if (named & PC_KEEPS_QUERY) columns += slice->query;
     if (named & PC_KEEPS_KEY) columns += slice->key;
@@ -102,23 +105,27 @@ static pc_wide policy_found(const pc_slice *slice, int named) {
     if (named & PC_KEEPS_CONTEXT) columns += slice->query;
     if (named & PC_KEEPS_GATE) columns += slice->ffn;
     if (named & PC_KEEPS_UP) columns += slice->up - slice->ffn;
-    bool has_output = named & PC_KEEPS_OUTPUT || (named & PC_KEEPS_REDUCED && slice->is_sequence_cut);
-    return 2 * rows + 2 * (pc_wide)slice->tokens * columns + (has_output ? 2 * rows : 0);
+    bool is_scattered = named & PC_KEEPS_REDUCED && slice->is_sequence_cut;
+    bool has_output = named & PC_KEEPS_OUTPUT || is_scattered;
+    bool has_down = pc_model_has_post_norms(model) && (named & PC_KEEPS_DOWN || is_scattered);
+    return 2 * rows + 2 * (pc_wide)slice->tokens * columns + (has_output ? 2 * rows : 0) + (has_down ? 2 * rows : 0);
 }
 
-/* Eagerly, what is named is kept: the last product, for all tokens, and what comes of it where it is scattered. */
-static pc_wide policy_unread(const pc_slice *slice, int named) {
+/* Eagerly, what is named is kept: the last product, for all tokens, and what comes of it where it is scattered; less
+ * what a norm behind the MLP reads of them. */
+static pc_wide policy_unread(const pc_model *model, const pc_slice *slice, int named) {
     pc_wide down = named & PC_KEEPS_DOWN ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
     bool is_scattered = named & PC_KEEPS_REDUCED && slice->is_sequence_cut;
-    return down + (is_scattered ? 2 * (pc_wide)slice->norm_tokens * slice->hidden : 0);
+    pc_wide rows = 2 * (pc_wide)slice->norm_tokens * slice->hidden, all = down + (is_scattered ? rows : 0);
+    return pc_model_has_post_norms(model) ? pc_max(all - rows, 0) : all;
 }
 
 static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice *slice, pc_recompute kind,
                        kept *layer) {
     if (!pc_recompute_is_policy(kind)) return;
     int named = pc_recompute_kept(model, kind);
-    layer->found = policy_found(slice, named);
-    layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(slice, named) : 0;
+    layer->found = policy_found(model, slice, named);
+    layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(model, slice, named) : 0;
 }
 
 /* The part's layers: those of which something is recomputed, as `recompute` says, and the others. */
@@ -223,9 +230,9 @@ static pc_wide layers_working(const kept *layer, const kept *head, const layers_
 
 /* ---- the part ---- */
 
-/* What attention works with beside what is kept, where the sequence is cut over ranks: gathered, keys and values of all
- * and their gradients; in a ring of n the keys and values of n steps and the outputs of each, which are merged at the
- * end, or backward two buffers of keys, values and their gradients, whichever is more. */
+/* What attention works with beside what is kept, where the sequence is cut over ranks. Gathered, these are keys and
+ * values of all and their gradients. A ring of n has in F the keys and values of n steps and the outputs of each, which
+ * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
 static pc_wide context_working(const pc_slice *x) {
     pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
     if (x->gathers_keys) return 4 * x->context * keys;
@@ -260,7 +267,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
-    if (part->has_head) ends[1] = head_kept(&x, cut->cross_entropy);
+    if (part->has_head) ends[1] = head_kept(model, &x, cut->cross_entropy);
     pc_wide of_ends = ends[0].whole + ends[1].whole, sum = taken_of(&layer, &layers, forms) + of_ends;
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
@@ -281,9 +288,10 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
     pc_slice x = pc_slice_of(model, cut);
     int64_t h = x.hidden, table = x.vocab * h, bias = model->has_bias ? 1 : 0;
-    int64_t norm = model->norm == PC_NORM_LAYER ? h + bias * h : h;
-    int64_t matrices = h * (x.qkv + x.query + x.up + x.ffn) + bias * (x.qkv + x.up);
-    int64_t sum = part->layers * (matrices + 2 * norm + bias * 2 * h);
+    int64_t norm = pc_model_norm_parameters(model), qkv_bias = pc_model_has_qkv_bias(model) ? x.qkv : 0;
+    int64_t norms = pc_model_layer_norms(model) * norm + pc_model_qk_norm_parameters(model);
+    int64_t matrices = h * (x.qkv + x.query + x.up + x.ffn) + qkv_bias + bias * x.up;
+    int64_t sum = part->layers * (matrices + norms + bias * 2 * h);
     if (part->has_embedding) sum += table;
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * h;
     if (part->has_head) sum += norm;

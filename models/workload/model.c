@@ -24,6 +24,51 @@ static pc_code check_sizes(const pc_model *model, pc_error *error) {
     return PC_OK;
 }
 
+static pc_code check_sight_sizes(const pc_model *model, pc_error *error) {
+    const struct {
+        const char *key;
+        int64_t size;
+    } sizes[] = {{"sliding_window", model->sliding_window},
+                 {"attention_chunk_size", model->attention_chunk_size},
+                 {"sliding_window_pattern", model->sliding_window_pattern},
+                 {"document_length", model->document_length}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].size < 0 || sizes[i].size > INT32_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "%s is %" PRId64 "; expected 0 to %d", sizes[i].key,
+                                sizes[i].size, INT32_MAX);
+    return PC_OK;
+}
+
+static pc_code check_documents(const pc_model *model, pc_error *error) {
+    int64_t mean = model->document_length, square = model->document_length_square;
+    if (square == 0) return PC_OK;
+    if (mean == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "document_length_square is %" PRId64 " without document_length; expected the mean, too",
+                            square);
+    if (square >= mean * mean) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "document_length_square is %" PRId64 " with document_length %" PRId64
+                        "; expected at least %" PRId64 ", the mean's square",
+                        square, mean, mean * mean);
+}
+
+/* Which keys a query sees. */
+static pc_code check_sight(const pc_model *model, pc_error *error) {
+    pc_code code = check_sight_sizes(model, error);
+    if (code) return code;
+    if (model->sliding_window > 0 && model->attention_chunk_size > 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "sliding_window %" PRId64 " beside attention_chunk_size %" PRId64 "; expected one of them",
+                            model->sliding_window, model->attention_chunk_size);
+    if (model->sliding_window_pattern > 0 && model->sliding_window == 0 && model->attention_chunk_size == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "sliding_window_pattern is %" PRId64
+                            " without a window; expected sliding_window or attention_chunk_size, too",
+                            model->sliding_window_pattern);
+    return check_documents(model, error);
+}
+
 pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error) {
     pc_code code = check_sizes(model, error);
     if (code) return code;
@@ -41,7 +86,7 @@ pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error) {
     if (model->positions == PC_POSITIONS_LEARNED && model->max_positions == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "positions are learned and max_positions is 0; expected the rows of their table");
-    return PC_OK;
+    return check_sight(model, error);
 }
 
 pc_code pc_model_check(const pc_model *model, pc_error *error) {
@@ -57,17 +102,29 @@ int64_t pc_model_padded_vocab(const pc_model *model, int tp) {
     return pc_round_up(model->vocab, multiple);
 }
 
-static int64_t norm_parameters(const pc_model *model) {
-    bool has_shift = model->norm == PC_NORM_LAYER && model->has_bias;
+int64_t pc_model_norm_parameters(const pc_model *model) {
+    bool has_shift = model->norm == PC_NORM_LAYER && (model->has_bias || model->has_norm_bias);
+    if (model->norm == PC_NORM_LAYER_NO_AFFINE) return 0;
     return has_shift ? 2 * model->hidden : model->hidden;
+}
+
+int64_t pc_model_qk_norm_parameters(const pc_model *model) {
+    switch (model->qk_norm) {
+    case PC_QK_NORM_HEAD:
+        return 2 * model->head_dim;
+    case PC_QK_NORM_FULL:
+        return (model->heads + model->kv_heads) * model->head_dim;
+    default:
+        return 0;
+    }
 }
 
 /* Query, key, value; output; up (and gate); down. Biases of the first and the third are cut with their columns. */
 static wide layer_matrices(const pc_model *model) {
     wide h = model->hidden, f = model->ffn_hidden;
     wide query = (wide)model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
-    wide up = model->mlp == PC_MLP_SWIGLU ? 2 * f : f;
-    wide biases = model->has_bias ? qkv + up : 0;
+    wide up = pc_mlp_is_gated(model->mlp) ? 2 * f : f;
+    wide biases = (pc_model_has_qkv_bias(model) ? qkv : 0) + (model->has_bias ? up : 0);
     return h * (qkv + query + up + f) + biases;
 }
 
@@ -75,7 +132,8 @@ pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parame
     wide h = model->hidden, matrices = layer_matrices(model);
     wide embedding = pc_model_padded_vocab(model, tp) * h;
     wide positions = model->positions == PC_POSITIONS_LEARNED ? model->max_positions * h : 0;
-    wide norm = norm_parameters(model), replicated = 2 * norm + (model->has_bias ? 2 * h : 0);
+    wide norm = pc_model_norm_parameters(model), norms = pc_model_layer_norms(model) * norm;
+    wide replicated = norms + pc_model_qk_norm_parameters(model) + (model->has_bias ? 2 * h : 0);
     wide head = model->is_tied ? 0 : embedding;
     wide total = model->layers * (matrices + replicated) + embedding + positions + norm + head;
     if (total > INT64_MAX)

@@ -1,7 +1,7 @@
 /* model.h: a decoder-only transformer: its dimensions, and how many parameters it has.
  *
- * One layer is: norm, attention (query, key, value and output matrices), norm, MLP (two matrices, or three with
- * SwiGLU). Around the layers stand the token embedding (and learned positions), a final norm and the head.
+ * One layer is: norm, attention (query, key, value and output matrices), norm, MLP (two matrices, or three of a gated
+ * kind). Around the layers stand the token embedding (and learned positions), a final norm and the head.
  */
 #ifndef PC_MODELS_WORKLOAD_MODEL_H
 #define PC_MODELS_WORKLOAD_MODEL_H
@@ -17,8 +17,16 @@ extern "C" {
 #endif
 
 typedef enum pc_positions { PC_POSITIONS_LEARNED, PC_POSITIONS_ROTARY } pc_positions;
-typedef enum pc_norm { PC_NORM_LAYER, PC_NORM_RMS } pc_norm;
-typedef enum pc_mlp { PC_MLP_GELU, PC_MLP_SWIGLU } pc_mlp;
+/* NO_AFFINE: a LayerNorm without scale and shift (OLMo of 2024, arXiv 2402.00838). */
+typedef enum pc_norm { PC_NORM_LAYER, PC_NORM_RMS, PC_NORM_LAYER_NO_AFFINE } pc_norm;
+/* Norms of a layer. PRE: in front of attention and of the MLP. REORDERED: behind both, in front of the residual (OLMo
+ * 2, arXiv 2501.00656). SANDWICH: on both sides, four in all (Gemma 2, arXiv 2408.00118). */
+typedef enum pc_norm_place { PC_NORM_PRE, PC_NORM_REORDERED, PC_NORM_SANDWICH } pc_norm_place;
+/* Of queries and keys, in front of the rotation. HEAD: each head by itself, one scale for all (Qwen 3, Gemma 3,
+ * Megatron's qk_layernorm). FULL: over all heads at once, a scale a column (OLMo 2). */
+typedef enum pc_qk_norm { PC_QK_NORM_NONE, PC_QK_NORM_HEAD, PC_QK_NORM_FULL } pc_qk_norm;
+/* The MLP's activation. SwiGLU and GeGLU have a gate: a third matrix. SQUARED_RELU: Nemotron-4's. */
+typedef enum pc_mlp { PC_MLP_GELU, PC_MLP_SWIGLU, PC_MLP_RELU, PC_MLP_SQUARED_RELU, PC_MLP_GEGLU } pc_mlp;
 /* MATERIALISED writes the s x s scores of every head to memory; FLASH never does (Dao et al. 2022, arXiv 2205.14135).
  */
 typedef enum pc_attention { PC_ATTENTION_MATERIALISED, PC_ATTENTION_FLASH } pc_attention;
@@ -47,8 +55,42 @@ typedef struct pc_model {
     pc_low_precision low;   /* of products of layers, and what comes with that; all zero: as precision */
     bool is_tied;           /* the head is the embedding's matrix: counted once, held on both ends where they differ */
     bool has_bias;          /* of the matrices and (LAYER) norms */
+    bool has_qkv_bias;      /* of query, key and value, whatever has_bias says (Qwen 2.5) */
+    bool has_norm_bias;     /* of LAYER norms, likewise (Nemotron-4) */
     bool has_dropout;       /* masks are kept from F to B */
+    pc_norm_place norm_place;
+    pc_qk_norm qk_norm;
+    /* Which keys a query sees, and in which layers: attention.h. 0: all. */
+    int64_t sliding_window;         /* the last so many, itself among them */
+    int64_t attention_chunk_size;   /* those of its chunk of so many tokens (Llama 4) */
+    int64_t sliding_window_pattern; /* every so many-th layer sees all; 0: none does */
+    int64_t document_length;        /* mean length of the documents packed into a sequence; none sees another */
+    int64_t document_length_square; /* mean of its squares; 0: they are all of one length */
+    /* x becomes c tanh(x / c) (Gemma 2): c; 0: not. */
+    int64_t attn_logit_softcapping, final_logit_softcapping;
 } pc_model;
+
+static inline bool pc_mlp_is_gated(pc_mlp mlp) {
+    return mlp == PC_MLP_SWIGLU || mlp == PC_MLP_GEGLU;
+}
+
+/* Whether the product of query, key and value adds a bias. */
+static inline bool pc_model_has_qkv_bias(const pc_model *model) {
+    return model->has_bias || model->has_qkv_bias;
+}
+
+/* Norms in front of attention and MLP, and behind them. */
+static inline bool pc_model_has_pre_norms(const pc_model *model) {
+    return model->norm_place != PC_NORM_REORDERED;
+}
+static inline bool pc_model_has_post_norms(const pc_model *model) {
+    return model->norm_place != PC_NORM_PRE;
+}
+
+/* Norms of a layer but for those of queries and keys: 2 or 4. */
+static inline int pc_model_layer_norms(const pc_model *model) {
+    return model->norm_place == PC_NORM_SANDWICH ? 4 : 2;
+}
 
 /* Numbers of parameters; a layer's are those of one layer, whole (TP 1). */
 typedef struct pc_parameters {
@@ -61,8 +103,14 @@ typedef struct pc_parameters {
     int64_t total; /* of the model; a tied matrix once */
 } pc_parameters;
 
+/* Of one norm over the hidden dimension: a scale, and a shift where it has one. */
+int64_t pc_model_norm_parameters(const pc_model *model);
+
+/* Of a layer's norms of queries and keys: two scales, of a head, or of all columns; 0 without them. */
+int64_t pc_model_qk_norm_parameters(const pc_model *model);
+
 /* PC_ERROR_INPUT with the rule that is broken: a dimension that is not positive or not below 2^31, heads that kv_heads
- * do not divide, learned positions without a table. */
+ * do not divide, learned positions without a table, windows and documents that cannot be. */
 pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error);
 
 /* The same where nothing else says that it is about the model: "model: <rule>". */

@@ -59,11 +59,13 @@ typedef struct pc_operation {
     pc_precision precision;   /* of activations in memory */
     pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of a recipe's casts of
                                * what they write; of others as precision */
-    int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
+    int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank; of
+                      * documents or chunks, times those of a sequence, rounded up */
     int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t window;  /* ATTENTION: of the n keys a query sees the last so many; 0: all */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
-                      * the papers. 0 of what is no matrix work */
+                      * the papers, but windows are: n is at most the window. 0 of what is no matrix work */
     int64_t model_flops;      /* of flops, those that MFU counts: not recomputed ones */
     int64_t bytes;            /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
                                * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */

@@ -1,6 +1,7 @@
 #include "models/workload/operations_private.h"
 
 #include "engine/numbers.h"
+#include "models/workload/attention.h"
 
 #include <string.h>
 
@@ -19,16 +20,28 @@ static layer_groups groups_of(const pc_builder *b, const pc_part *part, int64_t 
     return (layer_groups){all - wide, wide};
 }
 
+/* Of `all` layers those whose attention has a window, likewise. Which group they are in is all the same: attention is
+ * of 16 bits in both. */
+static int64_t local_of(const pc_part *part, int64_t all) {
+    if (part->layers == 0 || part->local_layers == 0) return 0;
+    return pc_divide_up(part->local_layers * all, part->layers);
+}
+
 typedef void add_layers(pc_builder *b, const void *how);
 
-static void add_groups(pc_builder *b, layer_groups groups, add_layers *add, const void *how) {
+static void add_groups(pc_builder *b, const pc_part *part, int64_t all, add_layers *add, const void *how) {
+    layer_groups groups = groups_of(b, part, all);
+    int64_t local = local_of(part, all);
     b->repeat = groups.low;
+    b->local = pc_min(local, groups.low);
     b->low = &b->model->low;
     if (groups.low > 0) add(b, how);
     b->repeat = groups.wide;
+    b->local = local - b->local;
     b->low = NULL;
     if (groups.wide > 0) add(b, how);
     b->repeat = 1;
+    b->local = 0;
 }
 
 static void add_layer_forward(pc_builder *b, const void *how) {
@@ -43,7 +56,7 @@ static void add_layer_backward(pc_builder *b, const void *how) {
 
 static void add_forward(pc_builder *b, const pc_part *part) {
     if (part->has_embedding) pc_add_embedding_forward(b);
-    add_groups(b, groups_of(b, part, part->layers), add_layer_forward, NULL);
+    add_groups(b, part, part->layers, add_layer_forward, NULL);
     if (part->has_head) pc_add_head_forward(b);
 }
 
@@ -67,7 +80,7 @@ static void add_recomputation(pc_builder *b, const pc_part *part) {
     int64_t layers = pc_recomputed_layers(pc_part_recomputation(part), part->layers);
     b->is_backward = false;
     b->is_again = true;
-    add_groups(b, groups_of(b, part, layers), add_layer_again, part);
+    add_groups(b, part, layers, add_layer_again, part);
     b->is_again = false;
     b->is_backward = is_backward;
 }
@@ -76,7 +89,7 @@ static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes,
     b->is_backward = true;
     if (part->has_head) pc_add_head_backward(b, passes);
     if (passes.b && !has_r) add_recomputation(b, part);
-    add_groups(b, groups_of(b, part, part->layers), add_layer_backward, &passes);
+    add_groups(b, part, part->layers, add_layer_backward, &passes);
     if (part->has_embedding) pc_add_embedding_backward(b, passes);
 }
 
@@ -158,9 +171,12 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
 double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len) {
     double s = (double)seq_len, h = (double)model->hidden, f = (double)model->ffn_hidden;
     double query = (double)(model->heads * model->head_dim), key = (double)(model->kv_heads * model->head_dim);
-    double mlp = model->mlp == PC_MLP_SWIGLU ? 3.0 : 2.0;
+    double mlp = pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0;
     double matrices = 2.0 * h * (query + key) + mlp * h * f;
-    double attention = 2.0 * s * query;
-    double layers = (double)model->layers * (matrices + attention);
+    int64_t local = pc_model_local_layers(model, 0, model->layers);
+    double local_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, true)),
+           full_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, false));
+    double keys = (double)local * local_keys + (double)(model->layers - local) * full_keys;
+    double layers = (double)model->layers * matrices + 2.0 * query * keys;
     return 6.0 * s * (layers + h * (double)pc_model_padded_vocab(model, tp));
 }

@@ -1,5 +1,7 @@
 #include "models/workload/operations_private.h"
 
+#include "engine/numbers.h"
+
 #include <assert.h>
 
 /* A number of an operation; what does not fit is noted and told at the end. */
@@ -80,8 +82,10 @@ void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
 }
 
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
-    pc_wide batch = b->slice.attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
-    put_gemm(b, name, role, b->slice.attention, m, n, k, 2 * batch * m * n * k, 2 * batch * elements);
+    const pc_slice *x = &b->slice;
+    pc_wide batch = x->attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
+    pc_wide counted = 2 * batch * x->sequence * pc_sight_keys(*b->sight) * x->head_dim;
+    put_gemm(b, name, role, x->attention, m, n, k, counted, 2 * batch * elements);
 }
 
 pc_flash_block pc_whole_flash(const pc_slice *slice) {
@@ -95,16 +99,24 @@ static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int t
     return 2 * tensors * (of_queries + of_keys);
 }
 
+/* What a document, or a chunk, has of a piece of the sequence: ranks of context parallelism cut each likewise. */
+static int64_t of_document(int64_t tokens, int64_t length, int64_t sequence) {
+    return pc_divide_up(tokens * length, sequence);
+}
+
 void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *block) {
     const bool is_forward = role == PC_GEMM_FORWARD;
     const int products = is_forward ? 2 : 5, counted = is_forward ? 2 : 4, tensors = is_forward ? 2 : 4;
-    pc_wide scores = (pc_wide)block->queries * block->keys * (block->is_below ? 2 : 1);
+    const pc_sight *sight = b->sight;
+    int64_t s = b->slice.sequence;
+    pc_wide scores = (pc_wide)block->queries * block->keys * pc_sight_keys(*sight) / s * (block->is_below ? 2 : 1);
     pc_wide product = 2 * (pc_wide)block->heads * scores * b->slice.head_dim;
     pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", is_forward ? 1 : 3);
     made->role = role;
-    made->batch = block->heads;
-    made->m = block->queries;
-    made->n = block->keys;
+    made->batch = fit(b, ((pc_wide)block->heads * s + sight->length - 1) / sight->length);
+    made->m = of_document(block->queries, sight->length, s);
+    made->n = of_document(block->keys, sight->length, s);
+    made->window = sight->window;
     made->k = b->slice.head_dim;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
@@ -131,16 +143,38 @@ static bool is_eager_rms(const pc_builder *b) {
 }
 
 /* Reads and writes. */
-void pc_add_norm(pc_builder *b, const char *name) {
-    if (is_eager_rms(b)) return pc_add_eager_norm(b, name);
-    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 2 + 2, 1);
+static void add_norms(pc_builder *b, const char *name, pc_wide elements, int count) {
+    if (is_eager_rms(b)) return pc_add_eager_norm(b, name, elements, count);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), elements, 2 + 2, count);
 }
 
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
+static void add_norms_backward(pc_builder *b, const char *name, pc_wide elements, int count) {
+    int sums = b->model->norm == PC_NORM_LAYER_NO_AFFINE ? 0 : 1;
+    if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name, elements, count);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), elements, 6 + 4 * sums, (1 + 2 * sums) * count);
+}
+
+void pc_add_norm(pc_builder *b, const char *name) {
+    add_norms(b, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 1);
+}
+
 void pc_add_norm_backward(pc_builder *b, const char *name) {
-    if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name);
-    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
+    add_norms_backward(b, name, (pc_wide)b->slice.norm_tokens * b->slice.hidden, 1);
+}
+
+/* Of this rank's heads, whatever of the sequence is cut. */
+static pc_wide qk_elements(const pc_slice *slice) {
+    return (pc_wide)slice->tokens * (slice->query + slice->key);
+}
+
+void pc_add_qk_norm(pc_builder *b) {
+    if (b->model->qk_norm != PC_QK_NORM_NONE) add_norms(b, "qk_norm", qk_elements(&b->slice), 2);
+}
+
+void pc_add_qk_norm_backward(pc_builder *b) {
+    if (b->model->qk_norm != PC_QK_NORM_NONE) add_norms_backward(b, "qk_norm", qk_elements(&b->slice), 2);
 }
 
 /* ---- collectives ---- */

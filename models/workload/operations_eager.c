@@ -22,22 +22,24 @@ static const steps rms_norm_backward = {8 + 4 + 6 + 8 + 16 + 4 + 28 + 12 + 6, 2 
 /* To fp32: 2 + 4; times the angle: 4 + 4; to 16 bits: 4 + 2. The way back is the same. */
 static const steps rotary = {6 + 8 + 6, 3};
 
-/* An element of `ffn`. silu: 2 + 2; times up: 2 + 2 + 2. Back: the gradient times each factor, 6 and 6, and that of
- * silu, 2 + 2 + 2. */
-static const steps swiglu = {4 + 6, 2}, swiglu_backward = {6 + 6 + 6, 3};
+/* An element of `ffn`. silu, or gelu: 2 + 2; times up: 2 + 2 + 2. Back: the gradient times each factor, 6 and 6, and
+ * that of silu, 2 + 2 + 2. */
+static const steps gated = {4 + 6, 2}, gated_backward = {6 + 6 + 6, 3};
+
+/* relu: 2 + 2; pow(2): 2 + 2. Back: pow(1) and times 2: 4 + 4; times the gradient: 6; relu's: 6. */
+static const steps squared_relu = {4 + 4, 2}, squared_relu_backward = {4 + 4 + 6 + 6, 4};
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, steps each) {
     pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, each.bytes, each.launches);
 }
 
-void pc_add_eager_norm(pc_builder *b, const char *name) {
-    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", (pc_wide)b->slice.norm_tokens * b->slice.hidden,
-                  rms_norm.bytes, rms_norm.launches);
+void pc_add_eager_norm(pc_builder *b, const char *name, pc_wide elements, int count) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", elements, rms_norm.bytes, count * rms_norm.launches);
 }
 
-void pc_add_eager_norm_backward(pc_builder *b, const char *name) {
-    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", (pc_wide)b->slice.norm_tokens * b->slice.hidden,
-                  rms_norm_backward.bytes, rms_norm_backward.launches);
+void pc_add_eager_norm_backward(pc_builder *b, const char *name, pc_wide elements, int count) {
+    pc_add_kernel(b, PC_OPERATION_NORM, name, "rms_norm", elements, rms_norm_backward.bytes,
+                  count * rms_norm_backward.launches);
 }
 
 /* Queries and keys one after the other. */
@@ -53,9 +55,14 @@ void pc_add_eager_heads(pc_builder *b) {
     if (x->key < x->query) add(b, "repeat_kv", "copy", (pc_wide)x->tokens * (x->key + x->query), (steps){2 * 2, 2});
 }
 
-void pc_add_eager_swiglu(pc_builder *b) {
+void pc_add_eager_gated(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    add(b, "activation", "swiglu", (pc_wide)x->tokens * x->ffn, b->is_backward ? swiglu_backward : swiglu);
+    add(b, "activation", "swiglu", (pc_wide)x->tokens * x->ffn, b->is_backward ? gated_backward : gated);
+}
+
+void pc_add_eager_squared_relu(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    add(b, "activation", "gelu", (pc_wide)x->tokens * x->ffn, b->is_backward ? squared_relu_backward : squared_relu);
 }
 
 /* The gradients of an input of several matrices are added up, one after the other. */

@@ -73,6 +73,14 @@ static void add_compiled_loss(pc_builder *b) {
     add(b, "loss", "cross_entropy", (pc_wide)x->tokens * x->vocab, 2 + 2, 2);
 }
 
+/* Division, tanh and product in one kernel, or three; the way back reads what F wrote. */
+static void add_logit_cap(pc_builder *b) {
+    int back = b->is_backward ? 2 : 0, more = b->is_eager ? 2 : 0;
+    if (!pc_caps_logits_apart(b->model, b->cross_entropy)) return;
+    add(b, "logit_softcap", "softcap", (pc_wide)b->slice.tokens * b->slice.vocab, 2 + 2 + back + more * (2 + 2),
+        1 + more);
+}
+
 /* ---- the loss in pieces ---- */
 
 /* `times` pieces of so many tokens: of each the logits, the loss, and both gradients of the head. */
@@ -106,6 +114,7 @@ void pc_add_head_forward(pc_builder *b) {
     pc_add_gather(b, "head", false);
     if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) return add_chunked_head(b);
     pc_add_forward(b, &head);
+    add_logit_cap(b);
     if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
         add_fused_loss(b);
     else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH)
@@ -136,6 +145,7 @@ static void add_loss_backward(pc_builder *b) {
 void pc_add_head_backward(pc_builder *b, pc_backward passes) {
     pc_matrix head = make_head(&b->slice);
     if (passes.b) add_loss_backward(b);
+    if (passes.b) add_logit_cap(b);
     if (b->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) pc_add_column_backward(b, &head, passes);
     if (passes.b) pc_add_norm_backward(b, "final_norm");
 }

@@ -35,19 +35,31 @@ static void add_softmax(pc_builder *b, int bytes) {
     add(b, "softmax", "softmax", score_count(&b->slice), bytes + more * (2 + 2), 1 + more);
 }
 
-static void add_attention_forward(pc_builder *b) {
+/* Fused, division, tanh and product are one kernel; eagerly three, and on the way back the gradient times the tanh's,
+ * which reads what F kept. Flash attention caps scores as it makes them. */
+static void add_score_cap(pc_builder *b) {
+    int back = b->is_backward ? 2 : 0;
+    if (b->model->attn_logit_softcapping == 0) return;
+    add(b, "attention_softcap", "softcap", score_count(&b->slice), 2 + 2 + back + (b->is_eager ? 2 * (2 + 2) : 0),
+        b->is_eager ? 3 : 1);
+}
+
+/* Of b->repeat layers that see the same. */
+static void add_scores_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     const pc_flash_block whole = pc_whole_flash(x);
     if (x->context > 1) return pc_add_context_forward(b);
     if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, PC_GEMM_FORWARD, &whole);
     pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
+    add_score_cap(b);
     add_softmax(b, 2 + 2);
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
     pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
-static void add_attention_backward(pc_builder *b) {
+/* Of b->repeat layers that see the same. */
+static void add_scores_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
     const pc_flash_block whole = pc_whole_flash(x);
@@ -57,8 +69,29 @@ static void add_attention_backward(pc_builder *b) {
     pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
     add_softmax(b, 2 + 2 + 2);
+    add_score_cap(b);
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the queries */
     pc_add_batched(b, "scores", role, x->sequence, x->head_dim, x->sequence); /* to the keys */
+}
+
+/* Layers with a window, then those that see all. */
+static void add_sights(pc_builder *b, void (*add_scores)(pc_builder *b)) {
+    const int64_t all = b->repeat, count[] = {b->local, all - b->local};
+    const pc_sight *const sights[] = {&b->slice.local, &b->slice.full};
+    for (int i = 0; i < 2; i++) {
+        b->repeat = count[i];
+        b->sight = sights[i];
+        if (count[i] > 0) add_scores(b);
+    }
+    b->repeat = all;
+}
+
+static void add_attention_forward(pc_builder *b) {
+    add_sights(b, add_scores_forward);
+}
+
+static void add_attention_backward(pc_builder *b) {
+    add_sights(b, add_scores_backward);
 }
 
 /* With what else happens to queries and keys before or behind attention. */
@@ -93,20 +126,44 @@ static void add_residual_backward(pc_builder *b) {
             mask + sum);
 }
 
+/* The norms in front of a half, and behind it. */
+static void add_pre_norm(pc_builder *b) {
+    if (pc_model_has_pre_norms(b->model)) pc_add_norm(b, "norm");
+}
+
+static void add_post_norm(pc_builder *b) {
+    if (pc_model_has_post_norms(b->model)) pc_add_norm(b, "post_norm");
+}
+
+/* What makes a half's input. */
+static pc_maker maker_of_input(const pc_builder *b) {
+    return pc_model_has_pre_norms(b->model) ? PC_MAKER_NORM : PC_MAKER_OTHER;
+}
+
 /* The gradients of the two ways around meet behind the norm's. */
 static void add_norm_and_sum_backward(pc_builder *b) {
-    pc_add_norm_backward(b, "norm");
+    if (pc_model_has_pre_norms(b->model)) pc_add_norm_backward(b, "norm");
     add(b, "residual_sum", "add", norm_elements(&b->slice), 2 + 2 + 2, 1);
 }
 
+/* The kernel that was measured: what a gated kind and what any other takes goes by bytes alone. */
 static const char *activation_of(const pc_builder *b) {
-    return b->model->mlp == PC_MLP_SWIGLU ? "swiglu" : "gelu";
+    return pc_mlp_is_gated(b->model->mlp) ? "swiglu" : "gelu";
+}
+
+/* Whether torch without a compiler has no kernel of its own for it. */
+static bool add_eager_activation(pc_builder *b) {
+    bool is_gated = pc_mlp_is_gated(b->model->mlp), is_squared = b->model->mlp == PC_MLP_SQUARED_RELU;
+    if (!b->is_eager || !(is_gated || is_squared)) return false;
+    if (is_gated) pc_add_eager_gated(b);
+    if (is_squared) pc_add_eager_squared_relu(b);
+    return true;
 }
 
 /* Reads the columns of `up` and writes those of `ffn`. */
 static void add_activation(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    if (b->is_eager && b->model->mlp == PC_MLP_SWIGLU) return pc_add_eager_swiglu(b);
+    if (add_eager_activation(b)) return;
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
 }
 
@@ -114,7 +171,10 @@ static void add_activation(pc_builder *b) {
  */
 static void add_activation_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    if (b->is_eager && b->model->mlp == PC_MLP_SWIGLU) return pc_add_eager_swiglu(b);
+    bool is_done = add_eager_activation(b);
+    if (is_done && b->model->has_bias && !pc_mlp_is_gated(b->model->mlp))
+        add(b, "activation", "bias_gradient", (pc_wide)x->tokens * x->up, 2, 1);
+    if (is_done) return;
     int sum = b->model->has_bias ? 1 : 0;
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
 }
@@ -123,22 +183,25 @@ static void add_activation_backward(pc_builder *b) {
 
 /* With the order that attention wants; eagerly the products add it. */
 static void add_qkv_bias(pc_builder *b, int64_t columns) {
-    if (b->model->has_bias && !b->is_eager) add(b, "qkv_bias", "copy", (pc_wide)b->slice.tokens * columns, 2 + 2, 1);
+    if (pc_model_has_qkv_bias(b->model) && !b->is_eager)
+        add(b, "qkv_bias", "copy", (pc_wide)b->slice.tokens * columns, 2 + 2, 1);
 }
 
 static void add_attention_half(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_matrix qkv = make_qkv(x), output = make_output(x);
-    pc_add_norm(b, "norm");
-    pc_add_input_cast(b, &qkv, PC_MAKER_NORM);
+    add_pre_norm(b);
+    pc_add_input_cast(b, &qkv, maker_of_input(b));
     pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &qkv);
     add_qkv_bias(b, x->qkv);
+    pc_add_qk_norm(b);
     add_rotary(b);
     add_attention_forward(b);
     pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     pc_add_reduction(b, "attention_output", false);
+    add_post_norm(b);
     add_residual(b);
 }
 
@@ -155,14 +218,16 @@ static void add_mlp(pc_builder *b, pc_maker maker) {
 }
 
 static void add_mlp_half(pc_builder *b) {
-    pc_add_norm(b, "norm");
-    add_mlp(b, PC_MAKER_NORM);
+    add_pre_norm(b);
+    add_mlp(b, maker_of_input(b));
+    add_post_norm(b);
     add_residual(b);
 }
 
 /* The matrix that ends a half; the gradient is gathered in B and stays for W. */
 static void add_row_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
     if (passes.b) add_residual_backward(b);
+    if (passes.b && pc_model_has_post_norms(b->model)) pc_add_norm_backward(b, "post_norm");
     if (passes.b) pc_add_gradient_cast(b, matrix, PC_MAKER_OTHER);
     if (passes.b) pc_add_low_gather(b, matrix->name, PC_GEMM_INPUT_GRADIENT, false);
     if (passes.b) pc_add_input_gradient(b, matrix);
@@ -175,7 +240,7 @@ static void add_mlp_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) add_activation_backward(b);
     if (passes.b) pc_add_gradient_cast(b, &up, PC_MAKER_ACTIVATION);
     pc_add_column_backward(b, &up, passes);
-    if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "mlp_up", b->model->mlp == PC_MLP_SWIGLU ? 1 : 0);
+    if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "mlp_up", pc_mlp_is_gated(b->model->mlp) ? 1 : 0);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
@@ -186,12 +251,14 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) {
         add_attention_backward(b);
         add_rotary(b);
+        pc_add_qk_norm_backward(b);
         if (!b->is_eager) add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three become one */
     }
     if (passes.b) pc_add_gradient_cast(b, &qkv, PC_MAKER_OTHER);
     pc_add_column_backward(b, &qkv, passes);
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
-    if (passes.w && b->model->has_bias) add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
+    if (passes.w && pc_model_has_qkv_bias(b->model))
+        add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
@@ -209,19 +276,20 @@ void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
 
 /* With the cast behind it: what waits for W in few bits is made from the norm's output. */
 static void add_norm_again(pc_builder *b, const pc_matrix *matrix) {
-    pc_add_norm(b, "norm");
-    pc_add_input_cast(b, matrix, PC_MAKER_NORM);
+    add_pre_norm(b);
+    pc_add_input_cast(b, matrix, maker_of_input(b));
 }
 
 /* The MLP begins with the norm where both are one module, or where the norm's output has been dropped. */
 static void add_mlp_again(pc_builder *b, bool has_norm) {
-    if (has_norm) pc_add_norm(b, "norm");
-    add_mlp(b, has_norm ? PC_MAKER_NORM : PC_MAKER_OTHER);
+    if (has_norm) add_pre_norm(b);
+    add_mlp(b, has_norm ? maker_of_input(b) : PC_MAKER_OTHER);
 }
 
 void pc_add_modules_again(pc_builder *b, int32_t modules) {
     pc_matrix qkv = make_qkv(&b->slice), up = make_up(&b->slice);
-    bool drops_norms = modules & PC_RECOMPUTES_LAYERNORM && b->slice.has_norms_apart;
+    bool drops_norms =
+        modules & PC_RECOMPUTES_LAYERNORM && b->slice.has_norms_apart && pc_model_has_pre_norms(b->model);
     if (modules & PC_RECOMPUTES_MLP)
         add_mlp_again(b, drops_norms || !b->slice.has_norms_apart);
     else if (drops_norms)
@@ -271,24 +339,42 @@ static void add_up_again(pc_builder *b, int kept) {
     add_columns_again(b, gate ? "mlp_up" : "up", gate + up);
 }
 
+/* The norms of queries and keys read what the product put out: where queries and keys are kept as the rotation leaves
+ * them, the product runs again. */
+static void add_queries_again(pc_builder *b, int kept) {
+    bool is_rotated = kept & PC_KEEPS_ROTATED, has_norm = b->model->qk_norm != PC_QK_NORM_NONE;
+    add_qkv_again(b, is_rotated && has_norm ? kept & ~(PC_KEEPS_QUERY | PC_KEEPS_KEY) : kept);
+    pc_add_qk_norm(b);
+    if (!is_rotated) return add_rotary(b);
+    if (b->is_eager) pc_add_eager_heads(b);
+}
+
+/* Only a norm behind the MLP reads the last product. */
+static void add_down_again(pc_builder *b, int kept) {
+    pc_matrix down = make_down(&b->slice);
+    bool is_reduced = kept & PC_KEEPS_REDUCED && b->slice.is_sequence_cut;
+    if (!pc_model_has_post_norms(b->model)) return;
+    if (!(kept & PC_KEEPS_DOWN) && (!is_reduced || b->is_eager)) pc_add_forward(b, &down);
+    if (!(kept & PC_KEEPS_DOWN) && !is_reduced) pc_add_reduction(b, "mlp_down", false);
+    add_post_norm(b);
+}
+
 /* Norms, residuals, rotation and activation are made again: W needs them, or the next product does. Nobody reads the
- * last product and the residual behind it, and no program makes them (torch stops before, XLA drops them). */
+ * last product, unless a norm does, and the residual behind it, and no program makes them (torch stops before, XLA
+ * drops them). */
 void pc_add_policy_again(pc_builder *b, int kept) {
     pc_matrix qkv = make_qkv(&b->slice), up = make_up(&b->slice), down = make_down(&b->slice);
-    pc_add_norm(b, "norm");
-    pc_add_input_cast(b, &qkv, PC_MAKER_NORM);
-    add_qkv_again(b, kept);
-    if (kept & PC_KEEPS_ROTATED) {
-        if (b->is_eager) pc_add_eager_heads(b);
-    } else {
-        add_rotary(b);
-    }
+    add_pre_norm(b);
+    pc_add_input_cast(b, &qkv, maker_of_input(b));
+    add_queries_again(b, kept);
     if (!(kept & PC_KEEPS_CONTEXT)) add_attention_forward(b);
     add_output_again(b, kept);
+    add_post_norm(b);
     add_residual(b);
-    pc_add_norm(b, "norm");
-    pc_add_input_cast(b, &up, PC_MAKER_NORM);
+    add_pre_norm(b);
+    pc_add_input_cast(b, &up, maker_of_input(b));
     add_up_again(b, kept);
     add_activation(b);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
+    add_down_again(b, kept);
 }

@@ -16,10 +16,12 @@ typedef struct pc_builder {
     int64_t sums_apart;          /* microbatches, where another kernel than the product adds their gradients; else 0 */
     bool is_eager;               /* pc_kernels */
     pc_operations *operations;
-    int64_t repeat;    /* of what is added */
-    bool is_again;     /* recomputation: model FLOPs do not count it */
-    bool is_backward;  /* kernels are of B */
-    bool has_overflow; /* a number of an operation ran over 2^63 */
+    int64_t repeat;        /* of what is added */
+    const pc_sight *sight; /* what queries see where attention is added */
+    int64_t local;         /* of those layers, those with a window (pc_part's local_layers) */
+    bool is_again;         /* recomputation: model FLOPs do not count it */
+    bool is_backward;      /* kernels are of B */
+    bool has_overflow;     /* a number of an operation ran over 2^63 */
 } pc_builder;
 
 /* What a backward pass does: for the input, for the weights, or both. */
@@ -43,7 +45,7 @@ void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix);
 /* Adds to the gradient in memory, or a kernel behind it does. */
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix);
 
-/* A GEMM without weights for every head and sequence. */
+/* A GEMM without weights for every head and sequence. All scores are computed; model FLOPs count what b->sight sees. */
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k);
 /* What a flash kernel attends to: so many queries to so many keys, of so many heads and sequences. */
 typedef struct pc_flash_block {
@@ -54,9 +56,9 @@ typedef struct pc_flash_block {
 /* The whole sequence. */
 pc_flash_block pc_whole_flash(const pc_slice *slice);
 
-/* A flash kernel, forward: two products of scores x head_dim, which read queries, keys and values and write as much as
- * queries are. Backward: it recomputes the scores, five products for two (Dao et al. 2022, section 3.1); queries,
- * values, keys and what came of them are read, three gradients written. */
+/* A flash kernel of what b->sight sees of the block, forward: two products of scores x head_dim, which read queries,
+ * keys and values and write as much as queries are. Backward: it recomputes the scores, five products for two (Dao et
+ * al. 2022, section 3.1); queries, values, keys and what came of them are read, three gradients written. */
 void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *block);
 /* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
 void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
@@ -78,6 +80,9 @@ void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward 
 
 void pc_add_norm(pc_builder *b, const char *name);
 void pc_add_norm_backward(pc_builder *b, const char *name);
+/* Norms of queries and keys, two kernels. */
+void pc_add_qk_norm(pc_builder *b);
+void pc_add_qk_norm_backward(pc_builder *b);
 
 /* ---- operations_low.c: what a recipe adds; nothing where b->low is NULL ---- */
 
@@ -116,11 +121,13 @@ void pc_add_policy_again(pc_builder *b, int kept);
 
 /* ---- operations_eager.c: what torch runs without a compiler, of b's pass where both ways differ ---- */
 
-void pc_add_eager_norm(pc_builder *b, const char *name); /* an RMS norm */
-void pc_add_eager_norm_backward(pc_builder *b, const char *name);
+/* RMS norms, `count` of them over so many elements in all. */
+void pc_add_eager_norm(pc_builder *b, const char *name, pc_wide elements, int count);
+void pc_add_eager_norm_backward(pc_builder *b, const char *name, pc_wide elements, int count);
 void pc_add_eager_rotary(pc_builder *b);
 void pc_add_eager_heads(pc_builder *b);
-void pc_add_eager_swiglu(pc_builder *b);
+void pc_add_eager_gated(pc_builder *b); /* SwiGLU, GeGLU */
+void pc_add_eager_squared_relu(pc_builder *b);
 void pc_add_eager_input_sums(pc_builder *b, const char *name, int count);
 
 /* ---- operations_ends.c ---- */

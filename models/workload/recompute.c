@@ -109,11 +109,17 @@ void pc_recomputation_names(const char *between, char *text, size_t size) {
 
 /* ---- policies ---- */
 
-/* Every other product, from the first on: query, value, and of the MLP's the first and, of three, the third. */
+/* Every other product, from the first on: query, value, and of the MLP's the first and, of three, the third. If query,
+ * key and value have biases and the others none, the first that counts is the output's. */
+static int products_kept_by_op(const pc_model *model) {
+    bool is_gated = pc_mlp_is_gated(model->mlp);
+    if (model->has_bias) return 0;
+    if (model->has_qkv_bias) return PC_KEEPS_OUTPUT | (is_gated ? PC_KEEPS_UP : PC_KEEPS_DOWN);
+    return PC_KEEPS_QUERY | PC_KEEPS_VALUE | PC_KEEPS_GATE | (is_gated ? PC_KEEPS_DOWN : 0);
+}
+
 static int kept_by_op(const pc_model *model) {
-    int down = model->mlp == PC_MLP_SWIGLU ? PC_KEEPS_DOWN : 0;
-    int products = PC_KEEPS_QUERY | PC_KEEPS_VALUE | PC_KEEPS_GATE | down;
-    return PC_KEEPS_CONTEXT | PC_KEEPS_REDUCED | (model->has_bias ? 0 : products);
+    return PC_KEEPS_CONTEXT | PC_KEEPS_REDUCED | products_kept_by_op(model);
 }
 
 int pc_recompute_kept(const pc_model *model, pc_recompute kind) {

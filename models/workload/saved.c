@@ -35,18 +35,21 @@ static pc_product_format operand_format(const pc_model *model, bool is_low) {
 
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice) {
     if (model->attention == PC_ATTENTION_FLASH) return 0;
-    return (pc_wide)(model->has_dropout ? 5 : 2) * slice->attention * slice->sequence * slice->sequence;
+    int each = (model->has_dropout ? 5 : 2) + (model->attn_logit_softcapping > 0 ? 2 : 0);
+    return (pc_wide)each * slice->attention * slice->sequence * slice->sequence;
 }
 
 /* Flash attention's backward pass reads its output, which is the next matrix's input where that is kept in 16 bits. */
 static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
                           pc_saved_list *saved) {
     bool drops_core = modules & PC_RECOMPUTES_CORE_ATTN;
-    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart;
+    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart && pc_model_has_pre_norms(model);
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, query = (pc_wide)slice->tokens * slice->query;
     bool reads_output = model->attention == PC_ATTENTION_FLASH, is_few = pc_product_format_is_low(format);
-    add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
+    if (pc_model_has_pre_norms(model)) add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
     add_again(saved, "qkv_input", PC_MODULE_QKV, operand_bytes(format, rows), PC_FOR_W, drops_norm, PC_MODULE_QKV);
+    if (model->qk_norm != PC_QK_NORM_NONE)
+        add(saved, "qk_norm_input", PC_MODULE_QK_NORM, 2 * (query + (pc_wide)slice->tokens * slice->key), PC_FOR_B);
     add(saved, "query_key_value", PC_MODULE_CORE_ATTN, 2 * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B);
     add_again(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B, drops_core,
               PC_MODULE_CORE_ATTN);
@@ -56,6 +59,8 @@ static void add_attention(const pc_model *model, const pc_slice *slice, pc_produ
         add_again(saved, "context_again", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, true, PC_MODULE_CORE_ATTN);
     add(saved, "attn_proj_input", PC_MODULE_ATTN_PROJ, operand_bytes(format, query),
         PC_FOR_W | (!is_few && reads_output ? PC_FOR_B : 0));
+    if (pc_model_has_post_norms(model))
+        add(saved, "attn_post_norm_input", PC_MODULE_ATTN_POST_NORM, 2 * rows, PC_FOR_B);
     if (model->has_dropout) add(saved, "attn_mask", PC_MODULE_ATTN_RESIDUAL, rows, PC_FOR_B);
 }
 
@@ -65,16 +70,18 @@ static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_for
                     pc_saved_list *saved) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, tokens = slice->tokens;
     bool is_again = modules & PC_RECOMPUTES_MLP, is_apart = slice->has_norms_apart;
-    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && is_apart, is_few = pc_product_format_is_low(format);
+    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && is_apart && pc_model_has_pre_norms(model),
+         is_few = pc_product_format_is_low(format);
     bool keeps_input = is_again && is_apart && !drops_norm;
     pc_module begin = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
-    add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
+    if (pc_model_has_pre_norms(model)) add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
     if (keeps_input && is_few) add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
     add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, operand_bytes(format, rows), PC_FOR_W,
               drops_norm || (is_again && !(keeps_input && !is_few)), begin);
     add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT, 2 * tokens * slice->up, PC_FOR_B, is_again, begin);
     add_again(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, operand_bytes(format, tokens * slice->ffn), PC_FOR_W,
               is_again, begin);
+    if (pc_model_has_post_norms(model)) add(saved, "mlp_post_norm_input", PC_MODULE_MLP_POST_NORM, 2 * rows, PC_FOR_B);
     if (model->has_dropout) add(saved, "mlp_mask", PC_MODULE_MLP_RESIDUAL, rows, PC_FOR_B);
 }
 

@@ -12,13 +12,16 @@
 typedef enum pc_module {
     PC_MODULE_ATTN_NORM,
     PC_MODULE_QKV,
+    PC_MODULE_QK_NORM,
     PC_MODULE_CORE_ATTN,
     PC_MODULE_ATTN_PROJ,
+    PC_MODULE_ATTN_POST_NORM,
     PC_MODULE_ATTN_RESIDUAL,
     PC_MODULE_MLP_NORM,
     PC_MODULE_MLP_UP,
     PC_MODULE_MLP_ACT,
     PC_MODULE_MLP_DOWN,
+    PC_MODULE_MLP_POST_NORM,
     PC_MODULE_MLP_RESIDUAL,
     PC_MODULES
 } pc_module;
@@ -48,8 +51,8 @@ typedef struct pc_saved_list {
  * of what attention's backward pass reads in 16, there are both. Vectors, and numbers a row, are left out. */
 void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved);
 
-/* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score. None with
- * flash attention. */
+/* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score; and where
+ * they are capped the hyperbolic tangent, 2 more. None with flash attention. */
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice);
 
 /* What F keeps of a layer; what is made again beside that; and what W needs, with the gradients that B leaves. */

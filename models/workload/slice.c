@@ -23,6 +23,8 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
                       .hidden = model->hidden,
                       .head_dim = model->head_dim,
                       .attention = heads * cut->microbatch_size,
+                      .full = pc_model_sight(model, cut->seq_len, false),
+                      .local = pc_model_sight(model, cut->seq_len, true),
                       .query = heads * model->head_dim,
                       .key = kv_heads * model->head_dim,
                       .ffn = model->ffn_hidden / t,
@@ -34,7 +36,7 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
-    slice.up = model->mlp == PC_MLP_SWIGLU ? 2 * slice.ffn : slice.ffn;
+    slice.up = pc_mlp_is_gated(model->mlp) ? 2 * slice.ffn : slice.ffn;
     slice.counted_qkv =
         (pc_wide)(model->hidden / t) * ((model->heads + 2 * (pc_wide)model->kv_heads) * model->head_dim);
     return slice;

@@ -2,6 +2,7 @@
 #ifndef PC_MODELS_WORKLOAD_SLICE_H
 #define PC_MODELS_WORKLOAD_SLICE_H
 
+#include "models/workload/attention.h"
 #include "models/workload/cut.h"
 #include "models/workload/model.h"
 
@@ -24,6 +25,7 @@ typedef struct pc_slice {
     int64_t hidden;      /* h */
     int64_t head_dim;
     int64_t attention;    /* (query head, sequence) pairs: b * a / t */
+    pc_sight full, local; /* what queries see in layers without and with a window */
     int64_t query;        /* columns of the queries, a / t heads; as many of the output matrix's rows */
     int64_t key;          /* columns of the keys, and of the values: at least one head */
     int64_t qkv;          /* query + 2 * key */

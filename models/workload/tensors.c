@@ -15,7 +15,7 @@ static void add(list *x, int64_t parameters, int64_t count) {
 }
 
 static void add_matrices(list *x, const pc_model *model, const pc_slice *slice, int64_t layers) {
-    int64_t h = slice->hidden, ups = model->mlp == PC_MLP_SWIGLU ? 2 : 1;
+    int64_t h = slice->hidden, ups = pc_mlp_is_gated(model->mlp) ? 2 : 1;
     add(x, h * slice->qkv, layers);
     add(x, h * slice->query, layers);
     add(x, h * (slice->up / ups), ups * layers);
@@ -24,16 +24,24 @@ static void add_matrices(list *x, const pc_model *model, const pc_slice *slice, 
 
 /* Of columns, cut as they are; of rows, whole on every rank. */
 static void add_biases(list *x, const pc_model *model, const pc_slice *slice, int64_t layers) {
-    int64_t ups = model->mlp == PC_MLP_SWIGLU ? 2 : 1;
+    int64_t ups = pc_mlp_is_gated(model->mlp) ? 2 : 1;
+    if (pc_model_has_qkv_bias(model)) add(x, slice->qkv, layers);
     if (!model->has_bias) return;
-    add(x, slice->qkv, layers);
     add(x, slice->up / ups, ups * layers);
     add(x, slice->hidden, 2 * layers);
 }
 
 /* A scale and, of layer norms with biases, a shift. */
 static void add_norms(list *x, const pc_model *model, int64_t norms) {
-    add(x, model->hidden, norms * (model->norm == PC_NORM_LAYER && model->has_bias ? 2 : 1));
+    add(x, model->hidden, norms * (pc_model_norm_parameters(model) / model->hidden));
+}
+
+/* A scale of the queries' norm and one of the keys'. */
+static void add_qk_norms(list *x, const pc_model *model, int64_t layers) {
+    bool is_full = model->qk_norm == PC_QK_NORM_FULL;
+    if (model->qk_norm == PC_QK_NORM_NONE) return;
+    add(x, is_full ? model->heads * model->head_dim : model->head_dim, layers);
+    add(x, is_full ? model->kv_heads * model->head_dim : model->head_dim, layers);
 }
 
 int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding,
@@ -44,7 +52,8 @@ int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *par
     list x = {sorts, 0};
     add_matrices(&x, model, &slice, part->layers);
     add_biases(&x, model, &slice, part->layers);
-    add_norms(&x, model, 2 * part->layers + (part->has_head ? 1 : 0));
+    add_norms(&x, model, pc_model_layer_norms(model) * part->layers + (part->has_head ? 1 : 0));
+    add_qk_norms(&x, model, part->layers);
     if (part->has_embedding) add(&x, table, 1);
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED)
         add(&x, model->max_positions * slice.hidden, 1);
