@@ -34,6 +34,22 @@ static void test_arguments(void **state) {
     }
 }
 
+/* Parts of their own numbers and modules. */
+static void test_lists(void **state) {
+    (void)state;
+    pc_scenario *scenario = load_asked("recompute: 'full-block-2,full-block-1,selective:mlp+core_attn, none'");
+    pc_run_spec spec = spec_of(scenario, 0);
+    const pc_cut *cut = &spec.iteration.cut;
+    pc_part part[4];
+    for (int i = 0; i < 4; i++) part[i] = pc_cut_part(&spec.iteration.model, cut, 4, i);
+    assert_true(part[0].recompute == PC_RECOMPUTE_BLOCK && part[0].recompute_layers == 2);
+    assert_true(part[1].recompute == PC_RECOMPUTE_BLOCK && part[1].recompute_layers == 1);
+    assert_true(part[2].recompute == PC_RECOMPUTE_MODULES && part[2].recompute_modules == 5);
+    assert_true(part[3].recompute == PC_RECOMPUTE_NONE && part[3].recompute_layers == 0);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+}
+
 /* Every refusal says what to write. */
 static void test_refusals(void **state) {
     (void)state;
@@ -73,6 +89,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
