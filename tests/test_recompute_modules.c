@@ -365,13 +365,12 @@ static void test_gradients_change_no_order(void **state) {
     }
 }
 
-/* Within a limit, with the gradients. By all bytes from F to W, as where B recomputes, it would be another order, which
- * holds less. */
+/* Within a limit, with the gradients. By all bytes from F to W, as where B recomputes, it would be another order, at
+ * 10 and 9 sixteenths of the room. */
 static void test_limits_with_gradients(void **state) {
     (void)state;
     pc_costs costs = costs_of("v-adaptive");
     int64_t limit[4], peaks[4];
-    int other = 0;
     pc_schedule free_one = schedule_of("v-adaptive", &costs, NULL);
     assert_int_equal(pc_schedule_peaks(&free_one, &costs, peaks, NULL), PC_OK);
     for (int part = 15; part > 8; part--) {
@@ -383,11 +382,10 @@ static void test_limits_with_gradients(void **state) {
         int64_t held[4];
         assert_int_equal(pc_schedule_peaks(&a, &costs, held, NULL), PC_OK);
         for (int d = 0; d < 4; d++) assert_true(held[d] <= limit[d]);
-        other += !is_same(&a, &b);
+        if (part < 11) assert_false(is_same(&a, &b));
         pc_schedule_free(&a);
         pc_schedule_free(&b);
     }
-    assert_true(other > 0);
     pc_schedule_free(&free_one);
     pc_costs_free(&costs);
 }
