@@ -51,7 +51,9 @@ static const pc_key_text texts[] = {
     PLAN("schedule", NULL, "the setting's; `1f1b`, `1f1b-interleaved`, `zb-h1`", "pipeline schedules"),
     PLAN("layout", NULL, "the setting's; `even`, `ends`, `own`",
          "how the layers are cut over the parts, as `model.layout` says"),
-    PLAN("recompute", NULL, "the setting's; all, without `selective` where attention is `flash`",
+    PLAN("recompute", NULL,
+         "the setting's; `none`, `selective:mlp`, `full`; where attention is `materialised` `none`, `selective`, "
+         "`selective:core_attn+mlp`, `full`",
          "what the backward pass computes again"),
     PLAN("zero", NULL, "the setting's; 0 to 3", "what is sharded over the replicas"),
     PLAN("sequence_parallel", NULL, "the setting's; `true`", "whether norms and dropout are cut along the sequence"),

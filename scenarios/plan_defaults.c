@@ -146,12 +146,16 @@ static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
     return set_values(&scenario->list[PC_CHOICE_SCHEDULE], values, COUNT, error);
 }
 
-/* Flash attention has nothing that `selective` would recompute. */
+#define MODULES(set) ((int64_t)(set) << 32 | PC_RECOMPUTE_MODULES) /* pc_recomputation_code */
+
+/* Attention is worth the least time for its bytes, then the MLP, then whole layers. Flash attention has no scores that
+ * could be recomputed. */
 static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
-    static const int64_t all[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL};
-    static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL};
+    static const int64_t all[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE,
+                                  MODULES(PC_RECOMPUTES_CORE_ATTN | PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
+    static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, MODULES(PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
     bool is_flash = first_spec(scenario)->model.attention == PC_ATTENTION_FLASH;
-    return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 2 : 3, error);
+    return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 3 : 4, error);
 }
 
 static pc_code fill_orders(pc_plan_scenario *scenario, pc_error *error) {

@@ -84,6 +84,7 @@ static const pc_field of_costs[] = {
     AT(costs.transfer.bandwidth_bytes_per_s),
     AT(costs.transfer.size_bytes),
     AT(costs.recomputes_in_b),
+    AT(costs.leaves_gradients),
 };
 
 /* ---- lists ---- */

@@ -54,7 +54,7 @@ static void test_defaults(void **state) {
     ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 12, 14);
     ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN);
     ASSERT_LIST(space->microbatch_size, 1, 2, 4, 8);
-    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, INT64_C(4) << 32 | PC_RECOMPUTE_MODULES, PC_RECOMPUTE_FULL);
     ASSERT_LIST(space->zero, 0, 1, 2, 3);
     ASSERT_LIST(space->sequence_parallel, 1);
     ASSERT_LIST(space->overlaps_tp, 1);
@@ -77,7 +77,8 @@ static void test_defaults_follow_the_layout(void **state) {
     ASSERT_LIST(space->pp, 1, 2);
     ASSERT_LIST(space->chunks, 2, 7, 14);
     ASSERT_LIST(space->layouts, PC_CUT_ENDS);
-    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE, INT64_C(5) << 32 | PC_RECOMPUTE_MODULES,
+                PC_RECOMPUTE_FULL);
     pc_plan_scenario_free(x);
 }
 

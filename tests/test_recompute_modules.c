@@ -1,5 +1,7 @@
 /* Recomputation by module: what each set frees of a layer, what that costs, in one pass or with B and W apart; and what
  * B leaves W where it has gathered gradients. */
+#include "models/schedule/check.h"
+#include "models/schedule/generate.h"
 #include "tests/iteration_example.h"
 #include "tests/random_model.h"
 
@@ -116,6 +118,36 @@ static void test_what_a_pass_works_with(void **state) {
         assert_true(mixed.working == (split.working > whole.working ? split.working : whole.working));
     }
     assert_true(more > 0);
+}
+
+/* The MLP alone, flash attention, no dropout, a norm in one with its matrix. Apart, at its largest B has all that W
+ * needs of the layer, and one norm's input more, 2 bytes a number of this rank's tokens. A head that fuses its loss has
+ * given back as much before, and to a BW its logits as well. */
+static void test_what_a_pass_works_with_beside_w(void **state) {
+    (void)state;
+    test_random random = {36};
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        model.attention = PC_ATTENTION_FLASH;
+        model.has_dropout = false;
+        cut.cross_entropy = PC_CROSS_ENTROPY_FUSED;
+        sizes x = sizes_of(&model, &cut);
+        pc_part part = {.layers = 3, .recompute = PC_RECOMPUTE_MODULES, .recompute_modules = PC_RECOMPUTES_MLP};
+        wide gathered = layers_of(&model, &cut, 1, 0, (pc_pass_forms){0}).working;
+        wide head =
+            2 * x.rows + 2 * cut.seq_len * cut.microbatch_size * (pc_model_padded_vocab(&model, cut.tp) / cut.tp);
+        wide mlp = freed(&x, PC_RECOMPUTES_MLP, false), rest = mlp > head ? mlp - head : 0;
+        pc_part_activation apart, together;
+        for (int has_head = 0; has_head < 2; has_head++) {
+            part.has_head = has_head;
+            assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.splits = true}, &apart, NULL),
+                             PC_OK);
+            assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){0}, &together, NULL), PC_OK);
+            assert_wide_equal(apart.working, (has_head ? 0 : x.rows) + gathered);
+            assert_wide_equal(together.working, (has_head ? rest : mlp) + gathered);
+        }
+    }
 }
 
 /* Whatever is recomputed, W needs the same of a layer; what is held is that, or what F kept where that is more. */
@@ -286,17 +318,92 @@ static void test_iterations(void **state) {
         }
 }
 
+/* Schedules of costs that example_spec has for a name; the caller frees both. */
+static pc_schedule schedule_of(const char *name, const pc_costs *costs, const int64_t *limit) {
+    pc_schedule made;
+    pc_error error = {0};
+    pc_generate_request request = {.devices = 4,
+                                   .microbatches = 8,
+                                   .chunks = costs->chunks,
+                                   .costs = costs,
+                                   .memory_limit = {limit},
+                                   .threads = 1};
+    if (pc_generate(pc_generator_find(name), &request, &made, NULL, &error)) fail_msg("%s", error.message);
+    return made;
+}
+
+static pc_costs costs_of(const char *name) {
+    pc_costs costs;
+    pc_iteration_spec spec = example_spec();
+    spec.generator = pc_generator_find(name);
+    spec.cut.chunks = (int)spec.generator->chunks_default;
+    assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
+    assert_true(costs.recomputes_in_b && costs.leaves_gradients);
+    return costs;
+}
+
+static bool is_same(const pc_schedule *a, const pc_schedule *b) {
+    size_t bytes = (size_t)a->offsets[4] * sizeof *a->passes;
+    return a->offsets[4] == b->offsets[4] && memcmp(a->passes, b->passes, bytes) == 0;
+}
+
+/* Gradients that wait for W are no reason for another order: F's bytes alone make the same one. */
+static void test_gradients_change_no_order(void **state) {
+    (void)state;
+    static const char *const names[] = {"zb-h1", "v-half", "zb-v", "zb-1p", "v-adaptive"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pc_costs costs = costs_of(names[i]), alone = costs_of(names[i]);
+        alone.recomputes_in_b = alone.leaves_gradients = false;
+        memcpy(alone.activation_bytes, costs.activation_kept_bytes,
+               (size_t)(4 * costs.chunks) * sizeof *costs.activation_bytes);
+        pc_schedule a = schedule_of(names[i], &costs, NULL), b = schedule_of(names[i], &alone, NULL);
+        assert_true(is_same(&a, &b));
+        pc_schedule_free(&a);
+        pc_schedule_free(&b);
+        pc_costs_free(&costs);
+        pc_costs_free(&alone);
+    }
+}
+
+/* Within a limit, with the gradients. By all bytes from F to W, as where B recomputes, it would be another order, at
+ * 10 and 9 sixteenths of the room. */
+static void test_limits_with_gradients(void **state) {
+    (void)state;
+    pc_costs costs = costs_of("v-adaptive");
+    int64_t limit[4], peaks[4];
+    pc_schedule free_one = schedule_of("v-adaptive", &costs, NULL);
+    assert_int_equal(pc_schedule_peaks(&free_one, &costs, peaks, NULL), PC_OK);
+    for (int part = 15; part > 8; part--) {
+        for (int d = 0; d < 4; d++) limit[d] = peaks[d] / 16 * part;
+        costs.leaves_gradients = true;
+        pc_schedule a = schedule_of("v-adaptive", &costs, limit);
+        costs.leaves_gradients = false;
+        pc_schedule b = schedule_of("v-adaptive", &costs, limit);
+        int64_t held[4];
+        assert_int_equal(pc_schedule_peaks(&a, &costs, held, NULL), PC_OK);
+        for (int d = 0; d < 4; d++) assert_true(held[d] <= limit[d]);
+        if (part < 11) assert_false(is_same(&a, &b));
+        pc_schedule_free(&a);
+        pc_schedule_free(&b);
+    }
+    pc_schedule_free(&free_one);
+    pc_costs_free(&costs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_what_is_kept),
         cmocka_unit_test(test_what_a_pass_works_with),
+        cmocka_unit_test(test_what_a_pass_works_with_beside_w),
         cmocka_unit_test(test_apart),
         cmocka_unit_test(test_gathered_gradients),
         cmocka_unit_test(test_few_bits),
         cmocka_unit_test(test_costs),
         cmocka_unit_test(test_norms_and_collectives),
         cmocka_unit_test(test_iterations),
+        cmocka_unit_test(test_gradients_change_no_order),
+        cmocka_unit_test(test_limits_with_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

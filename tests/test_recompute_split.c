@@ -353,6 +353,7 @@ static void test_iteration(void **state) {
     pc_costs full = costs_of(&spec, "zb-h1", PC_RECOMPUTE_FULL), none = costs_of(&spec, "zb-h1", PC_RECOMPUTE_NONE);
     pc_costs with_r = costs_of(&spec, "1f1b-r", PC_RECOMPUTE_FULL);
     assert_true(full.recomputes_in_b && none.recomputes_in_b && !with_r.recomputes_in_b);
+    assert_true(none.leaves_gradients && !full.leaves_gradients && !with_r.leaves_gradients);
     spec.cut.sequence_parallel = false; /* else W holds the gradients that B has gathered */
     pc_costs uncut = costs_of(&spec, "zb-h1", PC_RECOMPUTE_NONE);
     assert_false(uncut.recomputes_in_b);

@@ -392,6 +392,8 @@ static void every_field_of_given_costs_counts(void **state) {
     other = base;
     other.costs.recomputes_in_b = true;
     expect_new(&seen, &other, "recomputes_in_b");
+    other.costs.leaves_gradients = true;
+    expect_new(&seen, &other, "leaves_gradients");
     other = base;
     other.generator = pc_generator_find("1f1b");
     expect_new(&seen, &other, "generator");

@@ -310,9 +310,6 @@ static void test_recomputation_of_some_layers(void **state) {
     part = part_said(sets, label);
     assert_true(part.recompute == PC_RECOMPUTE_EVERY && part.recompute_layers == 3);
     assert_string_equal(label, "mixed");
-    sets[4] = "setting.recompute=full-block-2,full-block-1,selective:mlp+core_attn, none";
-    part = part_said(sets, label);
-    assert_true(part.recompute == PC_RECOMPUTE_MODULES && part.recompute_layers == 0 && part.recompute_modules == 5);
     sets[4] = "setting.recompute=save_dot_with_context_except_mlp";
     part = part_said(sets, label);
     assert_true(part.recompute == PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP && part.recompute_layers == 0);

@@ -47,6 +47,8 @@ typedef struct pc_costs {
     bool recomputes_in_b;           /* whether F takes no more than that anyway, and B, which recomputes, takes the rest
                                      * at its start: it lives until W. BW needs no more than F kept. For schedules without
                                      * R */
+    bool leaves_gradients;          /* of that: B makes nothing again, and the rest is gradients that wait for W. Then
+                                     * limits of names are bytes that F keeps, as if there were no such rest */
     pc_transfer transfer;
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */

@@ -1,7 +1,10 @@
-/* Searched schedules where B recomputes (pc_costs.recomputes_in_b). F keep little then, and in bytes the limit of a
- * name would let many times as many microbatches be under way. What the name means is their number: the search counts
- * chunks, each 1 from F to W. Where the devices' own room is all that limits it, or the count alone does not keep to
- * that room, it goes by bytes.
+/* Searched schedules where B takes more than F kept (pc_costs.recomputes_in_b). If B recomputes, F keep little, and in
+ * bytes the limit of a name would let many times as many microbatches be under way. What the name means is their
+ * number: the search counts chunks, each 1 from F to W. Where the devices' own room is all that limits it, or the count
+ * alone does not keep to that room, it goes by bytes.
+ *
+ * If B makes nothing again, the rest is gradients that wait for W (leaves_gradients). The search then goes by what F
+ * keeps, as it would without them, unless that does not keep to the room.
  */
 #include "models/schedule/generate_private.h"
 
@@ -27,51 +30,107 @@ static pc_code make_stand_in(const pc_costs *costs, stand_in *made, pc_error *er
     return pc_error_no_memory(error);
 }
 
-/* By the number of chunks under way, or by bytes. In bytes W gives back all, and B nothing, for in a search a pass
- * either takes or gives: that is never less than what is held. */
+/* What a search counts: chunks under way; bytes that F keep; or all bytes. Of these W gives back all, and B nothing,
+ * for in a search a pass either takes or gives: that is never less than what is held. */
+typedef enum counted { COUNT_CHUNKS, COUNT_KEPT, COUNT_BYTES } counted;
+
 static pc_code search(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
-                      bool counts, pc_schedule *schedule, pc_block *block, pc_error *error) {
+                      counted what, pc_schedule *schedule, pc_block *block, pc_error *error) {
     stand_in x;
     pc_generate_request changed = *request;
     pc_code code = make_stand_in(request->costs, &x, error);
     if (code) return code;
-    x.costs.activation_b_bytes = x.zeros;
-    if (counts) {
+    if (what != COUNT_KEPT) x.costs.activation_b_bytes = x.zeros;
+    if (what != COUNT_BYTES) x.costs.recomputes_in_b = false;
+    if (what == COUNT_KEPT) x.costs.activation_bytes = x.costs.activation_kept_bytes;
+    if (what == COUNT_CHUNKS) {
         x.costs.activation_bytes = x.costs.activation_kept_bytes = x.ones;
-        x.costs.recomputes_in_b = false;
         changed.memory_limit = (pc_memory_limit){NULL};
     }
     changed.costs = &x.costs;
-    code = rule(generator, &changed, schedule, block, error);
+    if (what == COUNT_KEPT) code = pc_generator_check_memory(generator, &x.costs, changed.memory_limit, error);
+    if (!code) code = rule(generator, &changed, schedule, block, error);
     pc_free(x.ones);
     pc_free(x.zeros);
     return code;
 }
 
-static pc_code check_room(const pc_schedule *schedule, const pc_generate_request *request, bool *is_within,
-                          pc_error *error) {
+/* Whether a schedule keeps to the devices' room. Where it does not, `limit_bytes` of the device goes down by as much;
+ * NULL: it stays. */
+static pc_code check_room(const pc_schedule *schedule, const pc_generate_request *request, int64_t *limit_bytes,
+                          bool *is_within, pc_error *error) {
     int64_t *peak_bytes = pc_alloc((size_t)schedule->devices, sizeof *peak_bytes);
     if (!peak_bytes) return pc_error_no_memory(error);
     pc_code code = pc_schedule_peaks(schedule, request->costs, peak_bytes, error);
     *is_within = true;
-    for (int d = 0; !code && d < schedule->devices; d++)
-        *is_within = *is_within && peak_bytes[d] <= pc_memory_limit_of(request->memory_limit, d);
+    for (int d = 0; !code && d < schedule->devices; d++) {
+        int64_t room = pc_memory_limit_of(request->memory_limit, d);
+        if (peak_bytes[d] <= room) continue;
+        *is_within = false;
+        if (limit_bytes) limit_bytes[d] -= peak_bytes[d] - room;
+    }
     pc_free(peak_bytes);
+    return code;
+}
+
+static void drop(pc_schedule *schedule, pc_block *block) {
+    pc_schedule_free(schedule);
+    if (block) pc_block_free(block);
+}
+
+/* By what F keeps, with less and less room for it until what B leaves finds room as well: each time by as much as is
+ * missing. A limit that no schedule keeps ends that. */
+static pc_code search_by_kept(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
+                              int64_t *limit_bytes, pc_schedule *schedule, pc_block *block, bool *is_within,
+                              pc_error *error) {
+    enum { TRIES = 4 };
+    pc_generate_request changed = *request;
+    if (pc_memory_limit_is_given(request->memory_limit, request->costs->devices))
+        changed.memory_limit = (pc_memory_limit){limit_bytes};
+    for (int i = 0; i < TRIES; i++) {
+        pc_error ignored = {0};
+        pc_code code = search(generator, &changed, rule, COUNT_KEPT, schedule, block, &ignored);
+        if (code && code != PC_ERROR_INPUT) return pc_error_copy(error, &ignored);
+        if (code) break;
+        code = check_room(schedule, request, limit_bytes, is_within, error);
+        if (!code && *is_within) return PC_OK;
+        drop(schedule, block);
+        if (code) return code;
+    }
+    return PC_OK;
+}
+
+static pc_code try_by_kept(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
+                           pc_schedule *schedule, pc_block *block, bool *is_within, pc_error *error) {
+    int devices = request->costs->devices;
+    int64_t *limit_bytes = pc_alloc((size_t)devices, sizeof *limit_bytes);
+    if (!limit_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < devices; d++) limit_bytes[d] = pc_memory_limit_of(request->memory_limit, d);
+    pc_code code = search_by_kept(generator, request, rule, limit_bytes, schedule, block, is_within, error);
+    pc_free(limit_bytes);
+    return code;
+}
+
+/* By number; the devices' room is looked at behind it. */
+static pc_code try_by_chunks(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
+                             pc_schedule *schedule, pc_block *block, bool *is_within, pc_error *error) {
+    pc_code code = search(generator, request, rule, COUNT_CHUNKS, schedule, block, error);
+    if (code) return code;
+    code = check_room(schedule, request, NULL, is_within, error);
+    if (code || !*is_within) drop(schedule, block);
     return code;
 }
 
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_generate_rule *rule, pc_schedule *schedule, pc_block *block, pc_error *error) {
     bool is_within = false;
+    bool has_room = pc_memory_limit_is_given(request->memory_limit, request->costs->devices);
     pc_code code = pc_generator_check_memory(generator, request->costs, request->memory_limit, error);
     if (code) return code;
-    if (generator->adapts && pc_memory_limit_is_given(request->memory_limit, request->costs->devices))
-        return search(generator, request, rule, false, schedule, block, error);
-    code = search(generator, request, rule, true, schedule, block, error);
-    if (code) return code;
-    code = check_room(schedule, request, &is_within, error);
-    if (!code && is_within) return PC_OK;
-    pc_schedule_free(schedule);
-    if (block) pc_block_free(block);
-    return code ? code : search(generator, request, rule, false, schedule, block, error);
+    if (request->costs->leaves_gradients)
+        code = try_by_kept(generator, request, rule, schedule, block, &is_within, error);
+    else if (!generator->adapts || !has_room)
+        code = try_by_chunks(generator, request, rule, schedule, block, &is_within, error);
+    if (code || is_within) return code;
+    return search(generator, request, rule, COUNT_BYTES, schedule, block, error);
 }

@@ -36,6 +36,7 @@ static void fill_bytes(const pc_costs *from, pc_costs *to) {
     memcpy(to->activation_b_bytes, from->activation_b_bytes, bytes);
     if (from->recomputes_in_b) memcpy(to->activation_kept_bytes, from->activation_kept_bytes, bytes);
     to->recomputes_in_b = from->recomputes_in_b;
+    to->leaves_gradients = from->leaves_gradients;
 }
 
 /* Only an interleaved placement leads from the last device to the first; but of two devices that is the way back
@@ -105,6 +106,7 @@ static void add_costs(pc_hash *hash, const pc_costs *costs) {
     add_numbers(hash, costs->activation_b_bytes, cells);
     add_numbers(hash, costs->activation_kept_bytes, cells);
     pc_hash_add(hash, costs->recomputes_in_b);
+    pc_hash_add(hash, costs->leaves_gradients);
     add_transfer(hash, &costs->transfer);
     add_numbers(hash, costs->hop_delay_ps, costs->devices);
     add_numbers(hash, costs->ready_ps, cells);

@@ -83,6 +83,7 @@ static pc_code copy_times(const pc_costs *costs, pc_costs *made, pc_error *error
     memcpy(made->activation_b_bytes, costs->activation_b_bytes, rows * sizeof *made->activation_b_bytes);
     memcpy(made->activation_kept_bytes, costs->activation_kept_bytes, rows * sizeof *made->activation_kept_bytes);
     made->recomputes_in_b = costs->recomputes_in_b;
+    made->leaves_gradients = costs->leaves_gradients;
     made->transfer = costs->transfer;
     if (!costs->hop_delay_ps) return PC_OK;
     code = pc_costs_add_hop_delays(made, error);

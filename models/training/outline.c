@@ -448,10 +448,21 @@ bool pc_outline_recomputes_in_b(const pc_outline *outline) {
     return false;
 }
 
+/* Whether no part makes anything again in B: what B leaves over what F kept is gradients. */
+static bool leaves_gradients(const pc_outline *outline) {
+    for (int i = 0; i < outline->sort_count; i++) {
+        const pc_part *part = &outline->part_costs[i].part;
+        bool is_whole = part->recompute < PC_RECOMPUTE_FULL;
+        if (!is_whole && pc_recomputed_layers(pc_part_recomputation(part), part->layers) > 0) return false;
+    }
+    return pc_outline_recomputes_in_b(outline);
+}
+
 static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
     bool gathers = pc_outline_gathers_first(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
     pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
     costs->recomputes_in_b = pc_outline_recomputes_in_b(outline);
+    costs->leaves_gradients = leaves_gradients(outline);
     for (int d = 0; !code && d < outline->devices; d++) {
         for (int c = 0; !code && c < outline->chunks; c++) code = set_chunk(outline, d, c, without, costs, error);
         if (!code && gathers) pc_outline_set_ready(outline, d, costs);

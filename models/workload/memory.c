@@ -39,9 +39,10 @@ static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
 
 static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
     bool is_low = pc_low_precision_is_on(&model->low);
-    kept low = layer_of(model, slice, is_low, part->recompute_modules);
+    int32_t modules = part->recompute == PC_RECOMPUTE_MODULES ? part->recompute_modules : 0;
+    kept low = layer_of(model, slice, is_low, modules);
     if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
-    kept wide = layer_of(model, slice, false, part->recompute_modules);
+    kept wide = layer_of(model, slice, false, modules);
     low.whole = mean(low.whole, wide.whole, part);
     low.found = mean(low.found, wide.found, part);
     low.bw_peak = pc_max(low.bw_peak, wide.bw_peak);
@@ -183,7 +184,7 @@ static pc_wide taken_of(const kept *layer, const layers_of *x, pc_pass_forms for
 
 static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms forms) {
     pc_wide again = left_by(layer, x->recompute);
-    if (forms.has_r) again = layer->whole + layer->unread;
+    if (forms.has_r) again = held(layer, layer->whole, forms) + layer->unread;
     if (x->leaves_w) again = found_by_w(layer, x);
     pc_wide of_others = (x->all - x->again) * pc_max(layer->whole - layer->w_needs, 0);
     return x->again * pc_max(again - layer->w_needs, 0) + of_others;
