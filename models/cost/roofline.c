@@ -90,8 +90,8 @@ static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attenti
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
     double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
-    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
-    double part = attention->is_causal ? (columns + 1.0) / (2.0 * columns) : attention->is_below ? 0.5 : 1.0;
+    double masked = ((double)row + 1.0) / (2.0 * (double)row);
+    double part = attention->is_causal ? masked : attention->is_below ? 0.5 : 1.0;
     double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
     return (double)attention->flops * part * waste * slower / rate;
