@@ -92,8 +92,9 @@ static double computed_part(const pc_gpu *gpu, const pc_operation *attention) {
     double row = (double)pc_divide_up(attention->m, gpu->tile_m);
     if (attention->is_below) return 0.5;
     if (attention->window == 0) return attention->is_causal ? (row + 1.0) / (2.0 * row) : 1.0;
+    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
     double most = (double)pc_divide_up(attention->window, gpu->tile_m) + 1.0;
-    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->n;
+    double keys = pc_causal_blocks(columns, most) * (double)gpu->tile_m, side = (double)attention->n;
     return (keys < side ? keys : side) / (double)attention->window;
 }
 

@@ -238,7 +238,7 @@ static pc_wide context_working(const pc_slice *x) {
     pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
     if (x->gathers_keys) return 4 * x->context * keys;
     if (x->ring < 2) return 0;
-    return pc_max(x->ring * (2 * keys + queries), 2 * 4 * keys);
+    return pc_max(x->ring * (2 * keys + queries), 8 * keys);
 }
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix

@@ -96,7 +96,7 @@ pc_flash_block pc_whole_flash(const pc_slice *slice) {
 static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
     pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
     pc_wide of_keys = (pc_wide)block->heads * block->keys * x->head_dim * x->key / x->query;
-    return 2 * tensors * (of_queries + of_keys);
+    return 2 * (pc_wide)tensors * (of_queries + of_keys);
 }
 
 /* What a document, or a chunk, has of a piece of the sequence: ranks of context parallelism cut each likewise. */
