@@ -57,7 +57,7 @@ static void draw_units(test_random *own, pc_iteration_spec *spec) {
     spec->unit = PC_UNIT_LAYER;
     spec->unit_layers = test_between(own, 0, 3);
     spec->fsdp_prefetch = (int)test_between(own, 0, 2);
-    spec->fsdp_version = (pc_fsdp_version)test_between(own, 0, 1);
+    spec->fsdp_version = (pc_fsdp_version)test_between(own, 0, 2);
     spec->reshard_after_forward = (pc_reshard)test_between(own, 0, 2);
     spec->gradient_sync = (pc_gradient_sync)test_between(own, 0, 2);
     spec->overlap_slowdown = toss(own) ? 0.25 : 0;

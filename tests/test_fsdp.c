@@ -252,6 +252,13 @@ static void test_memory(void **state) {
     spec.fsdp_version = PC_FSDP_2;
     last = run_spec(&spec);
     assert_int_equal(last.memory[0].gradients - kept.memory[0].gradients, 4 * p);
+    pc_iteration_free(&last);
+    spec.gradient_sync = PC_GRADIENT_SYNC_EVERY;
+    spec.fsdp_version = PC_FSDP_MEGATRON;
+    last = run_spec(&spec);
+    assert_int_equal(last.memory[0].parameters, (2 * p + 7) / 8);
+    assert_int_equal(last.memory[0].optimizer, (12 * p + 7) / 8);
+    assert_int_equal(last.memory[0].buffers, kept.memory[0].buffers);
     pc_iteration_free(&x);
     pc_iteration_free(&y);
     pc_iteration_free(&z);
@@ -288,7 +295,7 @@ static pc_iteration_spec random_sharded(test_random *random) {
     spec.unit = PC_UNIT_LAYER;
     spec.unit_layers = test_between(random, 0, 3);
     spec.fsdp_prefetch = (int)test_between(random, 0, 3);
-    spec.fsdp_version = (pc_fsdp_version)test_between(random, 0, 1);
+    spec.fsdp_version = (pc_fsdp_version)test_between(random, 0, 2);
     spec.reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
     spec.gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);
     spec.overlap_slowdown = test_between(random, 0, 1) ? 0.3 : 0;
