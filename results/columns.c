@@ -44,7 +44,7 @@ static const pc_column columns[] = {
     COLUMN(scenario, TEXT, "", "name of the scenario", SHOWN(20, "scenario", "", TEXT, VARYING, 5)),
     COLUMN(model, TEXT, "", "name of the model", SHOWN(40, "model", "", TEXT, UNNAMED, NARROW + 9)),
     COLUMN(machine, TEXT, "", "name of the machine", SHOWN(60, "machine", "", TEXT, VARYING, NARROW + 9)),
-    COLUMN(gpus, INT64, "1", "GPUs in all: tp * pp * dp", SHOWN(80, "GPUs", "", INTEGER, VARYING, NARROW + 8),
+    COLUMN(gpus, INT64, "1", "GPUs in all: tp * cp * pp * dp", SHOWN(80, "GPUs", "", INTEGER, VARYING, NARROW + 8),
            .label = "GPUs"),
     COLUMN(tp, INT64, "1", "tensor-parallel ranks", SHOWN(90, "tp", "", INTEGER, VARYING, NARROW + 8)),
     COLUMN(pp, INT64, "1", "pipeline stages", SHOWN(100, "pp", "", INTEGER, VARYING, NARROW + 8)),
@@ -208,6 +208,9 @@ static const pc_column columns[] = {
     COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
     COLUMN(precision, TEXT, "", "bf16, fp16, or the recipe by which products of layers run in 8 or 4 bits",
            SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
+    COLUMN(cp, INT64, "1", "context-parallel ranks", SHOWN(95, "cp", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(exposed_cp_s, NUMBER, "s", "of the iteration, waiting for collectives of context parallelism"),
+    COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

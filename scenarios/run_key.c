@@ -55,7 +55,6 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.pp),
     AT(iteration.cut.dp),
     AT(iteration.cut.cp),
-    AT(iteration.cut.cp_comm),
     AT(iteration.cut.cp_a2a),
     AT(iteration.cut.chunks),
     AT(iteration.cut.sequence_parallel),

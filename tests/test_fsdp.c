@@ -302,6 +302,7 @@ static pc_iteration_spec random_sharded(test_random *random) {
     spec.machine.network.bandwidth_bytes_per_s = (double)test_between(random, 1, 40) * 1e9;
     bool is_hybrid = test_between(random, 0, 1) && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL;
     spec.cut.shard_group = is_hybrid ? spec.cut.dp / 2 : 0;
+    if (is_hybrid) spec.order = example_spec().order; /* in which cp and dp are neighbours */
     return spec;
 }
 

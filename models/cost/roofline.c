@@ -83,13 +83,15 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
 /* ---- flash attention ---- */
 
 /* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
- * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. */
+ * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. A block below the
+ * diagonal does half of what it counts. */
 static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attention) {
     int64_t row = pc_divide_up(attention->m, gpu->tile_m);
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
     double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
-    double part = attention->is_causal ? ((double)row + 1.0) / (2.0 * (double)row) : 1.0;
+    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
+    double part = attention->is_causal ? (columns + 1.0) / (2.0 * columns) : attention->is_below ? 0.5 : 1.0;
     double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
     return (double)attention->flops * part * waste * slower / rate;

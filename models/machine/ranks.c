@@ -388,3 +388,13 @@ pc_hop pc_hop_round(const pc_machine *machine, const pc_ranks *ranks, pc_axis ax
     }
     return worst;
 }
+
+pc_group pc_group_of_hop(const pc_hop *hop) {
+    return (pc_group){.ranks = 2,
+                      .in_domain = hop->in_domain ? 2 : 1,
+                      .domains = hop->in_domain ? 1 : 2,
+                      .in_leaf = hop->crosses_leaves ? 1 : 2,
+                      .nic_bytes_per_s = hop->in_domain ? 0 : hop->bytes_per_s,
+                      .uplink_bytes_per_s = hop->crosses_leaves ? hop->bytes_per_s : 0,
+                      .crosses_leaves = hop->crosses_leaves};
+}

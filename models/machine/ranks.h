@@ -82,9 +82,9 @@ void pc_ranks_split(const pc_ranks *ranks, pc_axis axis, int first, pc_ranks *in
 
 pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
 
-/* The group of all ranks that differ from a given one on two axes only. Exact where the two are neighbours in the order
- * of ranks, or one has one rank; else ranks and domains of one are multiplied by the other's, and the slower rate is
- * that of both: exact in domains and leaves that hold whole rows of the inner axis, or divide them. */
+/* The group of all ranks that differ from a given one on two axes only. It is exact where the two are neighbours in the
+ * order of ranks, or one has one rank. Else the ranks and domains of one are multiplied by the other's, and the slower
+ * rate counts. That is exact in domains and leaves that hold whole rows of the inner axis, or divide them. */
 pc_group pc_group_of_both(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis, pc_axis other);
 
 /* Whether the two are neighbours; `joined`, which may be NULL, then has both as `axis` and one rank of `other`. */
@@ -99,6 +99,9 @@ typedef struct pc_hop {
     double latency_s;   /* bulk protocol */
 } pc_hop;
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
+
+/* A sender and its receiver as a group. */
+pc_group pc_group_of_hop(const pc_hop *hop);
 
 /* The same from every rank of an axis to the next, and from the last one to the first: the slowest of them. */
 pc_hop pc_hop_round(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);

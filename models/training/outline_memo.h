@@ -20,9 +20,12 @@ typedef struct pc_outline_places {
 /* All that the cost of a part depends on where model, machine and cost model are given. */
 typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
+    pc_group cp_groups[PC_GROUPS];
+    pc_hop cp_hop;
     pc_part part;
     int64_t microbatch_size, seq_len, sums_apart, casts_over, offload_layers;
-    int tp, gradient_bytes, cross_entropy_chunks;
+    int tp, cp, exchange, gradient_bytes, cross_entropy_chunks;
+    pc_cp_comm cp_comm;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
     bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding,

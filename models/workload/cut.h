@@ -91,7 +91,7 @@ typedef struct pc_cut {
     int tp, pp, dp; /* ranks of each; GPUs = tp * cp * pp * dp */
     int cp;         /* of context parallelism; 0 as 1: none */
     pc_cp_comm cp_comm;
-    int cp_a2a;             /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: pc_cut_cp_a2a finds them */
+    int cp_a2a;             /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
     int shard_group;        /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
                              * a divisor of dp * cp. 0: all */
     int chunks;             /* v */
@@ -170,10 +170,17 @@ typedef struct pc_part {
 } pc_part;
 
 /* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
- * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism. Key
+ * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism, what
+ * context parallelism asks for. Key
  * and value heads may be fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number
  * of parts of the placement. */
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+
+/* The ranks of context parallelism that exchange heads: all with A2A, cp_a2a with A2A_P2P; 1 if none do. */
+int pc_cut_exchange(const pc_model *model, const pc_cut *cut);
+
+/* The most ranks, up to `most`, that divide cp and the heads of queries and of keys on a rank of tensor parallelism. */
+int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
 
 /* A rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
  * asks. Of the cut only the layout and its lists are looked at. */

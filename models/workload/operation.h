@@ -71,6 +71,8 @@ typedef struct pc_operation {
     pc_operation_group group; /* of a collective */
     int32_t launches;         /* kernels, for launch overhead */
     bool splits_accumulator;  /* GEMM of few bits: its sums leave the matrix units every so often */
+    bool is_below;            /* ATTENTION: a block below the diagonal, none of it masked. Its FLOPs count twice, for as
+                               * many scores above the diagonal, which no kernel computes */
     bool is_causal;           /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
     bool can_overlap; /* a collective behind which independent work of the same pass can run (Megatron: the all-reduce
                        * or all-gather of B beside the GEMM of W) */

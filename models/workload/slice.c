@@ -11,9 +11,15 @@ static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
 pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     int64_t t = cut->tp, heads = model->heads / t, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     bool is_sequence_cut = t > 1 && cut->sequence_parallel;
+    int64_t cp = pc_cut_cp(cut), exchange = pc_cut_exchange(model, cut);
+    bool gathers_keys = cp > 1 && cut->cp_comm == PC_CP_ALL_GATHER;
     pc_slice slice = {.ranks = t,
                       .sequence = cut->seq_len,
-                      .tokens = cut->seq_len * cut->microbatch_size,
+                      .context = cp,
+                      .exchange = exchange,
+                      .ring = gathers_keys ? 1 : cp / exchange,
+                      .gathers_keys = gathers_keys,
+                      .tokens = cut->seq_len / cp * cut->microbatch_size,
                       .hidden = model->hidden,
                       .head_dim = model->head_dim,
                       .attention = heads * cut->microbatch_size,

@@ -13,10 +13,14 @@ __extension__ typedef __int128 pc_wide;
 
 typedef struct pc_slice {
     int64_t sequence;    /* s */
+    int64_t context;     /* ranks of context parallelism, cp; of them */
+    int64_t exchange;    /* those that exchange heads, */
+    int64_t ring;        /* and those round whom keys and values go; or */
+    bool gathers_keys;   /* keys and values are gathered over all */
     int64_t ranks;       /* t */
-    int64_t tokens;      /* s * b */
+    int64_t tokens;      /* s * b / cp */
     int64_t loss_tokens; /* of them, those whose logits are there at once: all, or a piece of them, rounded up */
-    int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or s * b / t */
+    int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or their t-th */
     int64_t hidden;      /* h */
     int64_t head_dim;
     int64_t attention;    /* (query head, sequence) pairs: b * a / t */
