@@ -351,6 +351,30 @@ static void test_meets(void **state) {
     assert_true(ps_of(&spec) > closed);
 }
 
+/* All wire, gradients as wide as parameters: F gathers L layers and the root; BW gathers the layers, reduces them and
+ * the root, which is kept from F. What is kept of the layers, too, is not gathered. */
+static void test_passes_on_a_thin_network(void **state) {
+    (void)state;
+    pc_iteration_spec spec = spec_of(1);
+    spec.cut.tp = 1;
+    spec.cut.sequence_parallel = false;
+    spec.cut.dp = 64;
+    spec.cut.gradient_bytes = 2;
+    drop_latencies(&spec.machine);
+    spec.machine.network.bandwidth_bytes_per_s = 1e8;
+    double p = (double)parameters_of(&spec), ends = (double)ends_of(&spec.model, 1);
+    pc_costs costs;
+    assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
+    double f = (double)pc_costs_duration(&costs, 0, 0, PC_PASS_F),
+           bw = (double)pc_costs_duration(&costs, 0, 0, PC_PASS_BW);
+    check_near(bw / f, (2 * p - ends) / p, 1e-3);
+    pc_costs_free(&costs);
+    spec.reshard_after_forward = PC_RESHARD_NEVER;
+    assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
+    check_near((double)pc_costs_duration(&costs, 0, 0, PC_PASS_BW), f, 1e-3);
+    pc_costs_free(&costs);
+}
+
 static void check_refused(const pc_iteration_spec *spec, const char *message) {
     pc_iteration x;
     pc_error error = {0};
@@ -389,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_thin_network),
         cmocka_unit_test(test_engine),
         cmocka_unit_test(test_meets),
+        cmocka_unit_test(test_passes_on_a_thin_network),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

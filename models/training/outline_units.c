@@ -197,7 +197,6 @@ pc_units pc_outline_units_of(const pc_outline *outline, int device, pc_pass pass
     if (x->count == 0) layers_ps = 0;
     pc_time embedding_ps = alone_ps - head_ps - layers_ps;
     pc_time each_ps = (pc_time)((double)layers_ps * x->each_share);
-    if (each_ps * (x->count - 1) > layers_ps) each_ps--; /* rounded */
     pc_time rest_ps = layers_ps - each_ps * (x->count - 1);
     pc_unit_step root = step_of(&x->root, does.gathers_root, does.reduces, embedding_ps);
     pc_unit_step head = {.kernels_ps = head_ps};
