@@ -24,7 +24,7 @@ static const char help_start[] =
     "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
-    "      --all-variants         every plan of its own, not the best of each cut (machine, GPUs, tp, pp, dp) alone\n"
+    "      --all-variants         every plan of its own, not the best of each cut (machine, GPUs and ranks) alone\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
     "      --allow-outside        let a scenario name files outside of its folder: ../gpu.yaml, /data/h100.h5, links\n"

@@ -167,7 +167,7 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
     case PC_PLAN_RULE_SCHEDULE:
         return "the schedule cannot have these stages, chunks or microbatches";
     case PC_PLAN_RULE_TENSOR:
-        return "tp does not divide the model's heads, widths or sequence";
+        return "tp or cp does not divide the model's heads, widths or sequence";
     default:
         return "the machine has fewer GPUs, or a size is too large";
     }

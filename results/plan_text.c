@@ -29,6 +29,7 @@ static const struct column {
     {.name = "gpus", .kind = CHOICE},
     {.name = "global_batch", .kind = CHOICE},
     {.name = "tp", .kind = CHOICE},
+    {.name = "cp", .kind = CHOICE},
     {.name = "pp", .kind = CHOICE},
     {.name = "dp", .kind = CHOICE, .sacrifice = 3},
     {.name = "virtual_pp", .kind = CHOICE},

@@ -32,7 +32,8 @@ static const pc_key_text texts[] = {
          "sequences a second of the whole cluster; least memory on the fullest GPU; least money, or without prices "
          "GPU-hours, a token. Of several the Pareto front: plans that none beats in all of them"),
     PLAN("top", "whole number, 1 to 1000000", "10; of a front all",
-         "how many cuts (machine, GPUs, tp, pp, dp) are wanted, each with its best plan; of a front, how many plans"),
+         "how many cuts (machine, GPUs, tp, pp, dp, cp) are wanted, each with its best plan; of a front, how many "
+         "plans"),
     PLAN("most_iteration", "time", "no limit", "an iteration may not take longer"),
     PLAN("most_cost", "number", "no limit",
          "a million tokens may not cost more, in the prices' currency; without prices, in GPU-hours"),
@@ -45,6 +46,8 @@ static const pc_key_text texts[] = {
          "tensor-parallel ranks"),
     PLAN("pp", NULL, "the setting's; what cuts the layers and the GPUs", "pipeline stages"),
     PLAN("dp", NULL, "the setting's; what follows from `gpus`", "data-parallel replicas"),
+    PLAN("cp", NULL, "the setting's; 1, and with sequences of 16k tokens and more 2, 4, 8 where they cut them",
+         "context-parallel ranks"),
     PLAN("chunks", NULL, "the setting's; what cuts the layers, from 2 on",
          "model parts on a device, of schedules that have a choice"),
     PLAN("microbatch_size", NULL, "the setting's; powers of 2 that divide a batch", "sequences in a microbatch"),

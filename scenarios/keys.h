@@ -44,6 +44,7 @@ typedef enum pc_dimension {
     EACH(TP)                                                                                                           \
     EACH(PP)                                                                                                           \
     EACH(DP)                                                                                                           \
+    EACH(CP)                                                                                                           \
     EACH(CHUNKS)                                                                                                       \
     EACH(MICROBATCH_SIZE)                                                                                              \
     EACH(SCHEDULE)                                                                                                     \

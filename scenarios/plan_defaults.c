@@ -123,6 +123,21 @@ static pc_code fill_chunks(pc_plan_scenario *scenario, const part_counts *parts,
     return set_numbers(&scenario->list[PC_CHOICE_CHUNKS], chunks, count, error);
 }
 
+/* Sequences so long are where activations of one rank fill a GPU. */
+enum { LONG_SEQUENCE = 16384, CP_MOST = 8 };
+
+/* Powers of two that cut the sequence and make up the GPUs; 1 alone where sequences are short, or attention keeps its
+ * scores. */
+static pc_code fill_cp(pc_plan_scenario *scenario, pc_error *error) {
+    const pc_iteration_spec *spec = first_spec(scenario);
+    bool is_long = spec->cut.seq_len >= LONG_SEQUENCE && spec->model.attention == PC_ATTENTION_FLASH;
+    int64_t cp[8] = {1};
+    int count = 1;
+    for (int64_t n = 2; is_long && n <= CP_MOST; n *= 2)
+        if (spec->cut.seq_len % (2 * n) == 0 && makes_up_gpus(scenario, n)) cp[count++] = n;
+    return set_numbers(&scenario->list[PC_CHOICE_CP], cp, count, error);
+}
+
 /* Powers of two that divide one of the batches. */
 static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error) {
     int64_t sizes[64];
@@ -191,8 +206,9 @@ static pc_code fill_batch(pc_plan_scenario *scenario, pc_error *error) {
 /* Where all three axes are fixed they say how many. */
 static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_choice axes[] = {PC_CHOICE_TP, PC_CHOICE_PP, PC_CHOICE_DP};
-    int64_t gpus = 1;
-    bool all = true;
+    const pc_choice_list *cp = &scenario->list[PC_CHOICE_CP];
+    int64_t gpus = cp->count == 1 ? cp->values[0].whole : 1;
+    bool all = cp->count < 2;
     for (int i = 0; i < 3 && all; i++) {
         const pc_choice_list *list = &scenario->list[axes[i]];
         all = list->count == 1 && !__builtin_mul_overflow(gpus, list->values[0].whole, &gpus);
@@ -212,6 +228,7 @@ pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error) {
     if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(scenario, error);
     if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(scenario, error);
     if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(scenario, &parts, error);
+    if (!code && list[PC_CHOICE_CP].count == 0) code = fill_cp(scenario, error);
     if (!code && list[PC_CHOICE_PP].count == 0) code = fill_pp(scenario, &parts, error);
     if (!code && list[PC_CHOICE_CHUNKS].count == 0) code = fill_chunks(scenario, &parts, error);
     if (!code && list[PC_CHOICE_MICROBATCH_SIZE].count == 0) code = fill_microbatch_size(scenario, error);

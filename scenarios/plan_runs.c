@@ -27,6 +27,8 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
         return from->pp;
     case PC_CHOICE_DP:
         return from->dp;
+    case PC_CHOICE_CP:
+        return from->cp;
     case PC_CHOICE_CHUNKS:
         return from->chunks;
     case PC_CHOICE_MICROBATCH_SIZE:
@@ -115,6 +117,7 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
     const pc_choice_list *list = &scenario->list[choice];
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
+    if (choice == PC_CHOICE_CP && from->cp == 1) return true;
     return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key) &&
            number_of(from, choice) == 1;
 }

@@ -63,6 +63,9 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
         return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
         return pc_error_blame(error, "expand", "true; expected false in a plan, whose replicas are alike");
+    if (pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P && !pc_setting_has(setting, PC_KEY_CP_A2A))
+        return pc_error_blame(error, "cp_a2a",
+                              "missing beside cp_comm_type: a2a+p2p; expected it in a plan, for all cuts");
     if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
         return pc_error_blame(error, "samples", "of bad days; expected none in a plan, and them in runs of it");
     if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)
@@ -147,6 +150,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .tp = numbers_of(scenario, PC_CHOICE_TP),
                                       .pp = numbers_of(scenario, PC_CHOICE_PP),
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),
+                                      .cp = numbers_of(scenario, PC_CHOICE_CP),
                                       .chunks = numbers_of(scenario, PC_CHOICE_CHUNKS),
                                       .layouts = numbers_of(scenario, PC_CHOICE_LAYOUT),
                                       .microbatch_size = numbers_of(scenario, PC_CHOICE_MICROBATCH_SIZE),

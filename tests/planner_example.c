@@ -69,6 +69,7 @@ static void draw_program(pc_iteration_spec *spec) {
     if (toss(&own)) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec->cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     if (toss(&own)) spec->optimizer_kernels = PC_OPTIMIZER_SEPARATE;
+    if (toss(&own)) spec->cut.cp_comm = PC_CP_ALL_GATHER;
     draw_precision(&own, spec);
     if (toss(&own)) draw_units(&own, spec);
 }
@@ -131,7 +132,7 @@ static void draw_orders(test_random *random, example_space *drawn) {
 static void draw_lists(test_random *random, example_space *drawn) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
                          recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, groups[] = {0, 2, 4, 3}, both[] = {0, 1},
-                         dp[] = {1, 2, 4}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
+                         dp[] = {1, 2, 4}, cp[] = {1, 2}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
     const struct {
         pc_plan_list *list;
         const int64_t *from;
@@ -141,6 +142,7 @@ static void draw_lists(test_random *random, example_space *drawn) {
                  {&drawn->space.tp, ways, 4, 2},
                  {&drawn->space.pp, ways, 4, 3},
                  {&drawn->space.dp, dp, 3, 3},
+                 {&drawn->space.cp, cp, 2, 2},
                  {&drawn->space.chunks, ways, 4, 2},
                  {&drawn->space.microbatch_size, sizes, 3, 2},
                  {&drawn->space.recompute, recompute, 3, 2},
@@ -156,6 +158,7 @@ static void draw_lists(test_random *random, example_space *drawn) {
         *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, drawn->values[i]);
     if (test_between(random, 0, 2)) drawn->space.dp = (pc_plan_list){NULL, 0};
     if (test_between(random, 0, 2)) drawn->space.shard_group = (pc_plan_list){NULL, 0};
+    if (test_between(random, 0, 2)) drawn->space.cp = (pc_plan_list){NULL, 0};
 }
 
 static double count_numbers(const pc_plan_space *space) {
@@ -165,6 +168,7 @@ static double count_numbers(const pc_plan_space *space) {
                           space->tp.count,
                           space->pp.count,
                           space->dp.count > 0 ? space->dp.count : 1,
+                          space->cp.count > 0 ? space->cp.count : 1,
                           space->generator_count,
                           space->chunks.count,
                           space->layouts.count,

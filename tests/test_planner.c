@@ -23,7 +23,7 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
-           a->pp == b->pp && a->dp == b->dp && a->chunks == b->chunks && a->layout == b->layout &&
+           a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->chunks == b->chunks && a->layout == b->layout &&
            a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
            a->generator == b->generator && a->recompute == b->recompute && a->zero == b->zero &&
            a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
@@ -176,7 +176,8 @@ static void test_equals_simulating_every_point(void **state) {
 }
 
 static bool is_same_cut(const pc_plan_choice *a, const pc_plan_choice *b) {
-    return a->base == b->base && a->gpus == b->gpus && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+    return a->base == b->base && a->gpus == b->gpus && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp &&
+           a->cp == b->cp;
 }
 
 /* Of all plans, best first, those that are the first of their cut: the answer to a request for so many cuts. */
@@ -323,7 +324,7 @@ static void test_a_plan_is_its_iteration(void **state) {
             assert_int_equal(pc_iteration_run(&spec, NULL, false, &iteration, NULL), PC_OK);
             assert_int_equal(iteration.status, PC_RUN_OK);
             assert_true(iteration.iteration_s == plan->iteration_s && iteration.mfu == plan->mfu);
-            assert_int_equal((int64_t)choice->tp * choice->pp * choice->dp, choice->gpus);
+            assert_int_equal((int64_t)choice->tp * choice->pp * choice->dp * choice->cp, choice->gpus);
             assert_int_equal(choice->microbatches * choice->microbatch_size * choice->dp, choice->global_batch);
             /* GPU-hours times their price, over the tokens of an iteration, times a million. */
             double tokens = (double)choice->global_batch * (double)spec.cut.seq_len;

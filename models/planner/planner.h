@@ -8,7 +8,8 @@
  * If several values of a list give the same iteration, only the first is a point:
  * - any sequence parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1;
  * - zero and the overlaps of data parallelism where nobody shares gradients; overlaps_parameters without ZeRO;
- * - shard groups that hold all replicas or do not divide them, of ZeRO 0, and of two replicas in one pipeline: all;
+ * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, and of two replicas in one pipeline:
+ * all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
  * - orders that differ in an axis of one rank only; layouts that give every part as many layers;
  * - values that stand twice.
@@ -37,9 +38,9 @@ typedef struct pc_plan_base {
     double gpu_hour_price;     /* in any currency; NaN: not given */
 } pc_plan_base;
 
-/* What can be chosen. A list of no entries is an error, but for `dp`, which then follows as gpus / (tp x pp) whatever
- * it is, and `shard_group`, which then is all replicas; listed, only those. Switches are lists of 0 and 1. All
- * borrowed. */
+/* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
+ * replicas, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is; listed, only those. Switches are
+ * lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
@@ -50,7 +51,7 @@ typedef struct pc_plan_space {
     int base_count;
     pc_plan_list gpus;         /* in all; a point uses exactly as many */
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
-    pc_plan_list tp, pp, dp;
+    pc_plan_list tp, pp, dp, cp;
     pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
     pc_plan_list layouts; /* pc_cut_layout: EVEN, ENDS or OWN; the bases' own layout does not count */
     pc_plan_list microbatch_size;
@@ -68,7 +69,7 @@ typedef struct pc_plan_space {
 typedef struct pc_plan_choice {
     int base;
     int64_t gpus, global_batch;
-    int tp, pp, dp, chunks;
+    int tp, pp, dp, cp, chunks;
     pc_cut_layout layout;
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;
@@ -81,17 +82,17 @@ typedef struct pc_plan_choice {
 
 /* The rules that a point can break, in the order in which they are looked at; the first one that it breaks counts. */
 typedef enum pc_plan_rule {
-    PC_PLAN_RULE_GPUS,         /* tp x pp divides the GPUs, and dp is one of those listed */
+    PC_PLAN_RULE_GPUS,         /* tp x cp x pp divides the GPUs, and dp is one of those listed */
     PC_PLAN_RULE_INTERLEAVING, /* model parts are interleaved on more stages than one, and more than one on each */
     PC_PLAN_RULE_LAYERS,       /* some listed layout divides the layers over the parts */
     PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
     PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
-    PC_PLAN_RULE_TENSOR,       /* tp divides heads, widths and, with sequence parallelism, the sequence */
-    PC_PLAN_RULE_SIZE,         /* the machine has so many GPUs, and other sizes that can be counted */
+    PC_PLAN_RULE_TENSOR, /* tp divides heads, widths and, with sequence parallelism, the sequence; what cp asks for */
+    PC_PLAN_RULE_SIZE,   /* the machine has so many GPUs, and other sizes that can be counted */
     PC_PLAN_RULES
 } pc_plan_rule;
 
-/* What is wanted. A cut is a machine, a number of GPUs, tp, pp and dp; all else are its variants. THROUGHPUT: most
+/* What is wanted. A cut is a machine, a number of GPUs, tp, pp, dp and cp; all else are its variants. THROUGHPUT: most
  * sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU. COST: least money a token; where no
  * base has a price, least GPU-hours a token. Of plans that are equal in what was asked for the faster one is better,
  * then the one of less memory, then the one of the lower number. */

@@ -12,6 +12,7 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.tp = choice->tp;
     spec.cut.pp = choice->pp;
     spec.cut.dp = choice->dp;
+    spec.cut.cp = choice->cp;
     spec.cut.chunks = choice->chunks;
     spec.cut.layout = choice->layout;
     spec.cut.microbatch_size = choice->microbatch_size;

@@ -20,6 +20,7 @@ static const list_rule rules[] = {
     {"tp", AT(tp), DIGIT_TP, 1, INT32_MAX},
     {"pp", AT(pp), DIGIT_PP, 1, PC_DEVICES_MAX},
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
+    {"cp", AT(cp), DIGIT_CP, 1, INT32_MAX},
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
     {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_CUT_OWN},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
@@ -41,7 +42,7 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_SHARD;
+    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD;
     if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
@@ -99,6 +100,7 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     if (code) return code;
     if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
     if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
+    if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
     made.radix[DIGIT_ORDER] = space->order_count;
@@ -144,8 +146,8 @@ int plan_chunks_of(const pc_generator *generator, int64_t listed) {
 }
 
 static int dp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
-    int64_t group = (int64_t)choice->tp * choice->pp;
-    if (choice->gpus % group != 0) return 0;
+    int64_t stage = (int64_t)choice->tp * choice->pp, group; /* both below 2^31 */
+    if (__builtin_mul_overflow(stage, (int64_t)choice->cp, &group) || choice->gpus % group != 0) return 0;
     int64_t dp = choice->gpus / group;
     return space->dp.count == 0 || space->dp.values[digit] == dp ? (int)dp : 0;
 }
@@ -156,9 +158,10 @@ static int64_t microbatches_of(const pc_plan_choice *choice) {
     return choice->global_batch % sequences == 0 ? choice->global_batch / sequences : 0;
 }
 
+/* With context ranks the order of ranks would have a say. */
 static bool divides_replicas(const pc_plan_choice *choice, int64_t group) {
     bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
-    return group > 0 && group < choice->dp && choice->dp % group == 0 && !has_two;
+    return group > 0 && group < choice->dp && choice->dp % group == 0 && choice->cp <= 1 && !has_two;
 }
 
 /* 0: all replicas. */
@@ -175,6 +178,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .global_batch = space->global_batch.values[digits[DIGIT_BATCH]],
         .tp = (int)space->tp.values[digits[DIGIT_TP]],
         .pp = (int)space->pp.values[digits[DIGIT_PP]],
+        .cp = space->cp.count ? (int)space->cp.values[digits[DIGIT_CP]] : 1,
         .generator = space->generators[digits[DIGIT_GENERATOR]],
         .layout = (pc_cut_layout)space->layouts.values[digits[DIGIT_LAYOUT]],
         .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
@@ -218,7 +222,7 @@ pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number) {
 /* Whether gradients are reduced and state shared at all: two replicas in one pipeline are two ranks. */
 static bool has_data_parallel(const pc_plan_choice *choice) {
     bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL && choice->pp > 1;
-    return choice->dp != 1 || has_two;
+    return choice->dp != 1 || choice->cp != 1 || has_two;
 }
 
 /* What the schedule and the model make of it: flash attention has nothing that is recomputed selectively. */
@@ -231,7 +235,7 @@ static int64_t recompute_made_of(const pc_plan_space *space, const pc_plan_choic
 /* Axes of more ranks than one, from the innermost: all of an order that shows. */
 static int order_made_of(const pc_plan_choice *choice, pc_rank_order order) {
     const int ranks[PC_AXES] = {
-        [PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp, [PC_AXIS_CP] = 1};
+        [PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp, [PC_AXIS_CP] = choice->cp};
     int made = 0;
     for (int i = 0; i < PC_AXES; i++)
         if (ranks[order.axis[i]] != 1) made = made * (PC_AXES + 1) + (int)order.axis[i] + 1;
@@ -271,6 +275,8 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return value;
     case DIGIT_DP:
         return space->dp.count ? space->dp.values[value] : 0;
+    case DIGIT_CP:
+        return space->cp.count ? space->cp.values[value] : 1;
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
     case DIGIT_CHUNKS:

@@ -17,6 +17,7 @@ typedef enum plan_digit {
     DIGIT_TP,
     DIGIT_PP,
     DIGIT_DP,
+    DIGIT_CP,
     CUT_DIGITS,
     DIGIT_BATCH = CUT_DIGITS,
     DIGIT_GENERATOR,
@@ -42,7 +43,7 @@ typedef struct plan_numbers {
     int radix[DIGITS];
     int64_t frames, of_frame; /* frames, and shapes in one; a shape's number is frame * of_frame + the rest */
     int64_t shapes, variants; /* how many numbers of both; a point's is shape * variants + variant */
-    int64_t of_cut;           /* points of a cut: a machine, a number of GPUs, tp, pp and dp */
+    int64_t of_cut;           /* points of a cut: a machine, a number of GPUs, tp, pp, dp and cp */
     int sizes;                /* microbatch sizes that differ */
 } plan_numbers;
 
