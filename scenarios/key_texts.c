@@ -59,6 +59,8 @@ static const pc_key_text texts[] = {
          "`selective:core_attn+mlp`, `full`",
          "what the backward pass computes again"),
     PLAN("zero", NULL, "the setting's; 0 to 3", "what is sharded over the replicas"),
+    PLAN("shard_group", NULL, "the setting's; all replicas",
+         "replicas that share what ZeRO shards; of plans whose replicas it does not divide, all"),
     PLAN("sequence_parallel", NULL, "the setting's; `true`", "whether norms and dropout are cut along the sequence"),
     PLAN("rank_order", NULL, "the setting's; `tp-dp-pp`, `tp-pp-dp`", "which ranks are neighbours in the machine"),
     PLAN("overlap", "`{p2p, tp, gradients, parameters}`", "the setting's; all `true`",

@@ -51,6 +51,7 @@ typedef enum pc_dimension {
     EACH(LAYOUT)                                                                                                       \
     EACH(RECOMPUTE)                                                                                                    \
     EACH(ZERO)                                                                                                         \
+    EACH(SHARD_GROUP)                                                                                                  \
     EACH(SEQUENCE_PARALLEL)                                                                                            \
     EACH(RANK_ORDER)                                                                                                   \
     EACH(OVERLAP_P2P)                                                                                                  \

@@ -35,6 +35,8 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
         return from->microbatch_size;
     case PC_CHOICE_ZERO:
         return from->zero;
+    case PC_CHOICE_SHARD_GROUP:
+        return from->shard_group;
     case PC_CHOICE_SEQUENCE_PARALLEL:
         return from->sequence_parallel;
     case PC_CHOICE_OVERLAP_P2P:
@@ -86,12 +88,14 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
     if (choice == PC_CHOICE_OBJECTIVE) return false;
     if (choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
+    if (choice == PC_CHOICE_SHARD_GROUP) return from->shard_group > 0;
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }
 
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
+    if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
     pc_code code = pc_setting_expand(&setting, spec, labels, error);

@@ -50,6 +50,7 @@ static pc_setting plain_setting(const pc_plan_scenario *scenario, int base) {
     pc_setting_set(&setting, PC_KEY_SCHEDULE, (pc_value){.generator = pc_generator_find("1f1b")});
     pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
     setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = setting.given[PC_KEY_LAYOUT] = false;
+    setting.given[PC_KEY_SHARD_GROUP] = false;
     return setting;
 }
 
@@ -64,8 +65,6 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
         return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
         return pc_error_blame(error, "expand", "true; expected false in a plan, whose replicas are alike");
-    if (pc_setting_has(setting, PC_KEY_SHARD_GROUP))
-        return pc_error_blame(error, "shard_group", "given; expected none in a plan, which shards over all replicas");
     if (pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P && !pc_setting_has(setting, PC_KEY_CP_A2A))
         return pc_error_blame(error, "cp_a2a",
                               "missing beside cp_comm_type: a2a+p2p; expected it in a plan, for all cuts");
@@ -159,6 +158,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .microbatch_size = numbers_of(scenario, PC_CHOICE_MICROBATCH_SIZE),
                                       .recompute = numbers_of(scenario, PC_CHOICE_RECOMPUTE),
                                       .zero = numbers_of(scenario, PC_CHOICE_ZERO),
+                                      .shard_group = numbers_of(scenario, PC_CHOICE_SHARD_GROUP),
                                       .sequence_parallel = numbers_of(scenario, PC_CHOICE_SEQUENCE_PARALLEL),
                                       .overlaps_tp = numbers_of(scenario, PC_CHOICE_OVERLAP_TP),
                                       .overlaps_gradients = numbers_of(scenario, PC_CHOICE_OVERLAP_GRADIENTS),

@@ -57,7 +57,7 @@ static void draw_units(test_random *own, pc_iteration_spec *spec) {
     spec->unit = PC_UNIT_LAYER;
     spec->unit_layers = test_between(own, 0, 3);
     spec->fsdp_prefetch = (int)test_between(own, 0, 2);
-    spec->fsdp_version = (pc_fsdp_version)test_between(own, 0, 1);
+    spec->fsdp_version = (pc_fsdp_version)test_between(own, 0, 2);
     spec->reshard_after_forward = (pc_reshard)test_between(own, 0, 2);
     spec->gradient_sync = (pc_gradient_sync)test_between(own, 0, 2);
     spec->overlap_slowdown = toss(own) ? 0.25 : 0;
@@ -131,8 +131,8 @@ static void draw_orders(test_random *random, example_space *drawn) {
 
 static void draw_lists(test_random *random, example_space *drawn) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
-                         recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, both[] = {0, 1}, dp[] = {1, 2, 4},
-                         cp[] = {1, 2}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
+                         recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, groups[] = {0, 2, 4, 3}, both[] = {0, 1},
+                         dp[] = {1, 2, 4}, cp[] = {1, 2}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
     const struct {
         pc_plan_list *list;
         const int64_t *from;
@@ -152,10 +152,12 @@ static void draw_lists(test_random *random, example_space *drawn) {
                  {&drawn->space.overlaps_gradients, both, 2, 2},
                  {&drawn->space.overlaps_parameters, both, 2, 2},
                  {&drawn->space.overlaps_p2p, both, 2, 2},
-                 {&drawn->space.layouts, layouts, 3, 3}};
+                 {&drawn->space.layouts, layouts, 3, 3},
+                 {&drawn->space.shard_group, groups, 4, 2}};
     for (int i = 0; i < SPACE_LISTS; i++)
         *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, drawn->values[i]);
     if (test_between(random, 0, 2)) drawn->space.dp = (pc_plan_list){NULL, 0};
+    if (test_between(random, 0, 2)) drawn->space.shard_group = (pc_plan_list){NULL, 0};
     if (test_between(random, 0, 2)) drawn->space.cp = (pc_plan_list){NULL, 0};
 }
 
@@ -173,6 +175,7 @@ static double count_numbers(const pc_plan_space *space) {
                           space->microbatch_size.count,
                           space->recompute.count,
                           space->zero.count,
+                          space->shard_group.count > 0 ? space->shard_group.count : 1,
                           space->sequence_parallel.count,
                           space->order_count,
                           space->overlaps_tp.count,

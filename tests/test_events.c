@@ -42,7 +42,7 @@ static void draw_bad_days(test_random *random, pc_iteration_spec *spec) {
 static void draw_units(test_random *random, pc_iteration_spec *spec) {
     spec->fsdp_prefetch = (int)test_between(random, 0, 3);
     spec->unit_layers = test_between(random, 0, 3);
-    spec->fsdp_version = (pc_fsdp_version)test_between(random, 0, 1);
+    spec->fsdp_version = (pc_fsdp_version)test_between(random, 0, 2);
     if (spec->cut.zero != 3 || spec->unit != PC_UNIT_LAYER) return;
     spec->reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
     spec->gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);

@@ -252,6 +252,13 @@ static void test_memory(void **state) {
     spec.fsdp_version = PC_FSDP_2;
     last = run_spec(&spec);
     assert_int_equal(last.memory[0].gradients - kept.memory[0].gradients, 4 * p);
+    pc_iteration_free(&last);
+    spec.gradient_sync = PC_GRADIENT_SYNC_EVERY;
+    spec.fsdp_version = PC_FSDP_MEGATRON;
+    last = run_spec(&spec);
+    assert_int_equal(last.memory[0].parameters, (2 * p + 7) / 8);
+    assert_int_equal(last.memory[0].optimizer, (12 * p + 7) / 8);
+    assert_int_equal(last.memory[0].buffers, kept.memory[0].buffers);
     pc_iteration_free(&x);
     pc_iteration_free(&y);
     pc_iteration_free(&z);
@@ -288,13 +295,14 @@ static pc_iteration_spec random_sharded(test_random *random) {
     spec.unit = PC_UNIT_LAYER;
     spec.unit_layers = test_between(random, 0, 3);
     spec.fsdp_prefetch = (int)test_between(random, 0, 3);
-    spec.fsdp_version = (pc_fsdp_version)test_between(random, 0, 1);
+    spec.fsdp_version = (pc_fsdp_version)test_between(random, 0, 2);
     spec.reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
     spec.gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);
     spec.overlap_slowdown = test_between(random, 0, 1) ? 0.3 : 0;
     spec.machine.network.bandwidth_bytes_per_s = (double)test_between(random, 1, 40) * 1e9;
     bool is_hybrid = test_between(random, 0, 1) && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL;
     spec.cut.shard_group = is_hybrid ? spec.cut.dp / 2 : 0;
+    if (is_hybrid) spec.order = example_spec().order; /* in which cp and dp are neighbours */
     return spec;
 }
 
@@ -343,6 +351,30 @@ static void test_meets(void **state) {
     assert_true(ps_of(&spec) > closed);
 }
 
+/* All wire, gradients as wide as parameters: F gathers L layers and the root; BW gathers the layers, reduces them and
+ * the root, which is kept from F. What is kept of the layers, too, is not gathered. */
+static void test_passes_on_a_thin_network(void **state) {
+    (void)state;
+    pc_iteration_spec spec = spec_of(1);
+    spec.cut.tp = 1;
+    spec.cut.sequence_parallel = false;
+    spec.cut.dp = 64;
+    spec.cut.gradient_bytes = 2;
+    drop_latencies(&spec.machine);
+    spec.machine.network.bandwidth_bytes_per_s = 1e8;
+    double p = (double)parameters_of(&spec), ends = (double)ends_of(&spec.model, 1);
+    pc_costs costs;
+    assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
+    double f = (double)pc_costs_duration(&costs, 0, 0, PC_PASS_F),
+           bw = (double)pc_costs_duration(&costs, 0, 0, PC_PASS_BW);
+    check_near(bw / f, (2 * p - ends) / p, 1e-3);
+    pc_costs_free(&costs);
+    spec.reshard_after_forward = PC_RESHARD_NEVER;
+    assert_int_equal(pc_iteration_costs(&spec, NULL, &costs, NULL), PC_OK);
+    check_near((double)pc_costs_duration(&costs, 0, 0, PC_PASS_BW), f, 1e-3);
+    pc_costs_free(&costs);
+}
+
 static void check_refused(const pc_iteration_spec *spec, const char *message) {
     pc_iteration x;
     pc_error error = {0};
@@ -381,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_thin_network),
         cmocka_unit_test(test_engine),
         cmocka_unit_test(test_meets),
+        cmocka_unit_test(test_passes_on_a_thin_network),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ static void test_lists(void **state) {
                                     "  gpus: [4..6, 12]\n"
                                     "  dp: [1, 2]\n"
                                     "  recompute: [full]\n"
+                                    "  shard_group: [2, 4]\n"
                                     "  layout: [own, even]\n"
                                     "  rank_order: [dp-tp-pp]\n"
                                     "  overlap: {p2p: [false, true]}\n"
@@ -106,6 +107,7 @@ static void test_lists(void **state) {
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_FULL);
     ASSERT_LIST(space->layouts, PC_CUT_OWN, PC_CUT_EVEN);
     ASSERT_LIST(space->overlaps_p2p, 0, 1);
+    ASSERT_LIST(space->shard_group, 2, 4);
     assert_int_equal(space->orders[0].axis[0], PC_AXIS_DP);
     assert_int_equal(request.objective_count, 2);
     assert_int_equal(request.objectives[0], PC_PLAN_COST);
@@ -188,6 +190,36 @@ static void test_runs(void **state) {
         assert_non_null(strstr(words, "overlap.p2p=false "));
         assert_null(strstr(words, "overlap.tp"));
     }
+    pc_plan_answer_free(&answer);
+    pc_plan_scenario_free(x);
+}
+
+/* A group that divides a plan's replicas is part of its run; else all replicas share, whatever the setting says. */
+static void test_shard_groups(void **state) {
+    (void)state;
+    pc_plan_scenario *x =
+        load_tiny("plan:\n  gpus: [8]\n  tp: [1, 2]\n  pp: [1, 2]\n  zero: [0, 3]\n  shard_group: [4]\n");
+    pc_plan_request request = pc_plan_scenario_request(x);
+    pc_plan_answer answer;
+    pc_error error;
+    int grouped = 0, whole = 0;
+    request.threads = 1;
+    request.all_variants = true;
+    request.top = 100;
+    if (pc_plan_run(pc_plan_scenario_space(x), &request, &answer, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        pc_run_spec spec;
+        pc_run_labels labels;
+        if (pc_plan_scenario_run_spec(x, choice, i + 1, &spec, &labels, &error)) fail_msg("%s", error.message);
+        bool has_groups = choice->zero == 3 && choice->dp == 8;
+        assert_int_equal(choice->shard_group, has_groups ? 4 : 0);
+        assert_int_equal(spec.iteration.cut.shard_group, choice->shard_group);
+        grouped += has_groups;
+        whole += !has_groups;
+        pc_run_spec_free(&spec);
+    }
+    assert_true(grouped > 0 && whole > 0);
     pc_plan_answer_free(&answer);
     pc_plan_scenario_free(x);
 }
@@ -355,6 +387,7 @@ int main(void) {
         cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_follow_the_layout),
+        cmocka_unit_test(test_shard_groups),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_order_of_words),
         cmocka_unit_test(test_runs),

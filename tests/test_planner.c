@@ -26,9 +26,9 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
            a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->chunks == b->chunks && a->layout == b->layout &&
            a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
            a->generator == b->generator && a->recompute == b->recompute && a->zero == b->zero &&
-           a->sequence_parallel == b->sequence_parallel && a->overlaps_tp == b->overlaps_tp &&
-           a->overlaps_gradients == b->overlaps_gradients && a->overlaps_parameters == b->overlaps_parameters &&
-           a->overlaps_p2p == b->overlaps_p2p;
+           a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
+           a->overlaps_tp == b->overlaps_tp && a->overlaps_gradients == b->overlaps_gradients &&
+           a->overlaps_parameters == b->overlaps_parameters && a->overlaps_p2p == b->overlaps_p2p;
 }
 
 static void check_same_plans(const pc_plan_answer *a, const pc_plan_answer *b) {

@@ -266,6 +266,7 @@ static void test_engines_agree(void **state) {
         spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
         if (i % 3 == 0 && spec.cut.dp % 2 == 0 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL)
             spec.cut.shard_group = spec.cut.dp / 2;
+        if (spec.cut.shard_group > 0) spec.order = example_spec().order; /* cp and dp are neighbours */
         spec.network = i % 2 ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
         pc_iteration x = run_spec(&spec);
         spec.engine = PC_ENGINE_EVENTS;

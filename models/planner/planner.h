@@ -8,6 +8,8 @@
  * If several values of a list give the same iteration, only the first is a point:
  * - any sequence parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1;
  * - zero and the overlaps of data parallelism where nobody shares gradients; overlaps_parameters without ZeRO;
+ * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, and of two replicas in one pipeline:
+ * all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
  * - orders that differ in an axis of one rank only; layouts that give every part as many layers;
  * - values that stand twice.
@@ -36,9 +38,9 @@ typedef struct pc_plan_base {
     double gpu_hour_price;     /* in any currency; NaN: not given */
 } pc_plan_base;
 
-/* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, and
- * `dp`, which then follows as gpus / (tp x cp x pp) whatever it is; listed, only those. Switches are lists of 0 and 1.
- * All borrowed. */
+/* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
+ * replicas, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is; listed, only those. Switches are
+ * lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
@@ -55,6 +57,7 @@ typedef struct pc_plan_space {
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */
     pc_plan_list zero;
+    pc_plan_list shard_group;       /* replicas; 0: all */
     pc_plan_list sequence_parallel; /* with tp 1 there is no choice: one point */
     pc_plan_list overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     const pc_generator *const *generators;
@@ -73,7 +76,7 @@ typedef struct pc_plan_choice {
     pc_recompute recompute;
     int32_t recompute_layers;  /* of kinds that have a number */
     int32_t recompute_modules; /* of MODULES */
-    int zero;
+    int zero, shard_group;
     bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     pc_rank_order order;
 } pc_plan_choice;

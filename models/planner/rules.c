@@ -21,6 +21,7 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.recompute_layers = choice->recompute_layers;
     spec.cut.recompute_modules = choice->recompute_modules;
     spec.cut.zero = choice->zero;
+    spec.cut.shard_group = choice->shard_group;
     spec.cut.sequence_parallel = choice->sequence_parallel;
     spec.generator = choice->generator;
     spec.order = choice->order;

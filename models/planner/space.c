@@ -26,6 +26,7 @@ static const list_rule rules[] = {
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
     {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTATION_CODE_MAX},
     {"zero", AT(zero), DIGIT_ZERO, 0, 3},
+    {"shard_group", AT(shard_group), DIGIT_SHARD, 0, INT32_MAX},
     {"sequence_parallel", AT(sequence_parallel), DIGIT_SEQUENCE, 0, 1},
     {"overlaps_tp", AT(overlaps_tp), DIGIT_OVERLAPS_TP, 0, 1},
     {"overlaps_gradients", AT(overlaps_gradients), DIGIT_OVERLAPS_GRADIENTS, 0, 1},
@@ -40,7 +41,7 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP;
+    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD;
     if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
@@ -97,6 +98,7 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     }
     if (code) return code;
     if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
+    if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
     if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
@@ -155,6 +157,18 @@ static int64_t microbatches_of(const pc_plan_choice *choice) {
     return choice->global_batch % sequences == 0 ? choice->global_batch / sequences : 0;
 }
 
+/* With context ranks the order of ranks would have a say. */
+static bool divides_replicas(const pc_plan_choice *choice, int64_t group) {
+    bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    return group > 0 && group < choice->dp && choice->dp % group == 0 && choice->cp <= 1 && !has_two;
+}
+
+/* 0: all replicas. */
+static int shard_group_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    int64_t group = space->shard_group.count > 0 ? space->shard_group.values[digit] : 0;
+    return choice->zero > 0 && divides_replicas(choice, group) ? (int)group : 0;
+}
+
 static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
     pc_recomputation recomputation = pc_recomputation_of_code(space->recompute.values[digits[DIGIT_RECOMPUTE]]);
     pc_plan_choice x = {
@@ -180,6 +194,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
     };
     x.chunks = plan_chunks_of(x.generator, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
     x.microbatches = microbatches_of(&x);
     return x;
 }
@@ -192,6 +207,7 @@ void plan_settle(const pc_plan_space *space, pc_plan_choice *choice) {
     int dp = dp_of(space, choice, 0);
     for (int i = 1; i < space->dp.count && dp == 0; i++) dp = dp_of(space, choice, i);
     choice->dp = dp;
+    if (!divides_replicas(choice, choice->shard_group)) choice->shard_group = 0;
     choice->microbatches = microbatches_of(choice);
 }
 
@@ -271,6 +287,8 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return recompute_made_of(space, choice, space->recompute.values[value]);
     case DIGIT_ZERO:
         return has_data_parallel(choice) ? space->zero.values[value] : 0;
+    case DIGIT_SHARD:
+        return shard_group_of(space, choice, value);
     case DIGIT_SEQUENCE:
         return choice->tp > 1 ? space->sequence_parallel.values[value] : 0;
     case DIGIT_ORDER:
@@ -366,7 +384,8 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE);
     for (int i = 0; i < zero->count; i++) {
         x.zero = (int)zero->values[i];
-        if (is_first(numbers->space, &x, DIGIT_ZERO, i)) variants += plan_count_variants(numbers, &x);
+        if (is_first(numbers->space, &x, DIGIT_ZERO, i))
+            variants += count_first(numbers, &x, DIGIT_SHARD) * plan_count_variants(numbers, &x);
     }
     return shapes * variants;
 }

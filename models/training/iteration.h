@@ -58,8 +58,10 @@ typedef enum pc_gradient_sync {
 } pc_gradient_sync;
 
 /* Of units. 2: fully_shard, whose gathers and reductions copy between parameters and their buffers. 1:
- * FullyShardedDataParallel, whose parameters are views of what is gathered. */
-typedef enum pc_fsdp_version { PC_FSDP_2, PC_FSDP_1 } pc_fsdp_version;
+ * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters are
+ * views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they are
+ * sent. */
+typedef enum pc_fsdp_version { PC_FSDP_2, PC_FSDP_1, PC_FSDP_MEGATRON } pc_fsdp_version;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
  * in the rare case ('Zero Bubble', section 4): a stage's iteration ends with its own step (finish.h). */

@@ -5,6 +5,10 @@
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 
+bool pc_outline_has_wide_shards(const pc_outline *outline) {
+    return pc_outline_has_units(outline) && outline->spec->fsdp_version != PC_FSDP_MEGATRON;
+}
+
 bool pc_outline_has_units(const pc_outline *outline) {
     return outline->cut.zero == 3 && outline->spec->unit == PC_UNIT_LAYER && outline->dp.ranks > 1;
 }
@@ -57,7 +61,8 @@ static double copy_s(const pc_outline *outline, double bytes) {
 }
 
 /* Bytes a parameter that kernels move for a reduction. FSDP2: chunk_cat reads 16-bit gradients and writes what is sent.
- * FSDP1: a cast, where they are sent in fp32, and a division of that by its part of the ranks, which reads and writes
+ * Megatron-FSDP copies them so, too (megatron_fsdp/param_and_grad_buffer.py). FSDP1: a cast, where they are sent in
+ * fp32, and a division of that by its part of the ranks, which reads and writes
  * (_runtime_utils.py, _reduce_grad). */
 static int moved_by_reduction(const pc_outline *outline) {
     int sent = pc_cut_gradient_bytes(&outline->cut), made = PC_PARAMETER_BYTES;
@@ -192,7 +197,6 @@ pc_units pc_outline_units_of(const pc_outline *outline, int device, pc_pass pass
     if (x->count == 0) layers_ps = 0;
     pc_time embedding_ps = alone_ps - head_ps - layers_ps;
     pc_time each_ps = (pc_time)((double)layers_ps * x->each_share);
-    if (each_ps * (x->count - 1) > layers_ps) each_ps--; /* rounded */
     pc_time rest_ps = layers_ps - each_ps * (x->count - 1);
     pc_unit_step root = step_of(&x->root, does.gathers_root, does.reduces, embedding_ps);
     pc_unit_step head = {.kernels_ps = head_ps};
@@ -223,8 +227,10 @@ enum { SHARD_BYTES = 4, MOMENT_BYTES = 8 };
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
     int64_t count = held->parameter_count, ranks = outline->shard.ranks;
     int whole = outline->spec->fsdp_version == PC_FSDP_1 ? PC_PARAMETER_BYTES : pc_cut_gradient_bytes(&outline->cut);
-    held->fixed_parameters = held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
-    held->fixed_optimizer = pc_divide_up(MOMENT_BYTES * count, ranks);
+    if (pc_outline_has_wide_shards(outline)) {
+        held->fixed_parameters = held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
+        held->fixed_optimizer = pc_divide_up(MOMENT_BYTES * count, ranks);
+    }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
 }
 

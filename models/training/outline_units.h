@@ -10,6 +10,9 @@
 /* Whether the replicas' passes go unit by unit: ZeRO 3, and somebody to share with. */
 bool pc_outline_has_units(const pc_outline *outline);
 
+/* Whether a rank's share is fp32, as torch's: the weights that it gathers are those that it steps. */
+bool pc_outline_has_wide_shards(const pc_outline *outline);
+
 /* Whether parameters stay gathered from F to the backward pass; and, in pipelines, for the whole iteration. */
 bool pc_outline_keeps_parameters(const pc_outline *outline);
 bool pc_outline_gathers_once(const pc_outline *outline);

@@ -193,7 +193,7 @@ enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTE
 
 /* Of a rank's share. FSDP's is as wide as its weights, fp32, whatever it reduces in. */
 static int held_gradient_bytes(const pc_outline *outline) {
-    return pc_outline_has_units(outline) ? FP32_BYTES : pc_cut_gradient_bytes(&outline->cut);
+    return pc_outline_has_wide_shards(outline) ? FP32_BYTES : pc_cut_gradient_bytes(&outline->cut);
 }
 
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every

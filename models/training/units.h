@@ -6,7 +6,7 @@
  *
  * A pass begins with nothing gathered but what is kept, and is over when its reductions are: the root waits for both
  * (_root_pre_forward, _root_post_backward_final_callback). Gathers and reductions are of one communicator, which runs
- * them in the order in which the host issues them: behind the kernels of unit j come its reduction, then the gather of
+ * them in the order in which the host issues them. Behind the kernels of unit j come its reduction, then the gather of
  * unit j + 1 + prefetch, which takes the memory that unit j gives back. With c kernels, g gathers, r reductions, k what
  * kernels of the reductions' stream take before them, p prefetched units and W the wire:
  *
