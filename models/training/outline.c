@@ -210,24 +210,15 @@ static void split_replicas(pc_outline *outline) {
     outline->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
 }
 
-/* Heads are exchanged among neighbours, keys go round one of each row of them. */
-static void place_context(pc_outline *outline, const pc_outline_places *places) {
-    const pc_machine *machine = &outline->spec->machine;
-    int exchange = pc_cut_exchange(&outline->spec->model, &outline->cut), cp = pc_cut_cp(&outline->cut);
-    pc_ranks inner, outer;
-    if (cp == 1) return;
-    pc_ranks_split(&outline->ranks, PC_AXIS_CP, exchange, &inner, &outer);
-    outline->cp_groups[PC_GROUP_CP] = group_on(outline, places, PC_AXIS_CP);
-    if (exchange > 1) outline->cp_groups[PC_GROUP_CP_A2A] = pc_group_of(machine, &inner, PC_AXIS_CP);
-    if (exchange == cp) return;
-    outline->cp_hop = pc_hop_round(machine, &outer, PC_AXIS_CP);
-    outline->cp_groups[PC_GROUP_CP_RING] = pc_group_of_hop(&outline->cp_hop);
-}
-
-/* Who has the same parameters. */
-static pc_group replica_group(const pc_outline *outline, const pc_outline_places *places) {
+/* Groups of context parallelism, and of those who have the same parameters. */
+static pc_group place_replicas(pc_outline *outline, const pc_outline_places *places) {
+    pc_outline_places own;
     if (pc_cut_cp(&outline->cut) == 1) return group_on(outline, places, PC_AXIS_DP);
-    return pc_group_of_both(&outline->spec->machine, &outline->ranks, PC_AXIS_DP, PC_AXIS_CP);
+    if (!places) pc_outline_place_context(outline, &own);
+    const pc_outline_places *found = places ? places : &own;
+    memcpy(outline->cp_groups, found->cp_groups, sizeof outline->cp_groups);
+    outline->cp_hop = found->cp_hop;
+    return found->replicas;
 }
 
 static pc_code fill_in(pc_outline *outline, pc_error *error) {
@@ -241,8 +232,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     if (code) return code;
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
-    outline->dp = gradient_group(outline, replica_group(outline, places));
-    place_context(outline, places);
+    outline->dp = gradient_group(outline, place_replicas(outline, places));
     split_replicas(outline);
     code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);

@@ -28,15 +28,32 @@ void pc_outline_memo_free(pc_outline_memo *memo) {
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_outline_places *places) {
-    int32_t numbers[PC_AXES + 4] = {places->tp, places->pp, places->dp, places->cp};
-    for (int i = 0; i < PC_AXES; i++) numbers[4 + i] = (int32_t)places->order.axis[i];
+    int32_t numbers[PC_AXES + 5] = {places->tp, places->pp, places->dp, places->cp, places->exchange};
+    for (int i = 0; i < PC_AXES; i++) numbers[5 + i] = (int32_t)places->order.axis[i];
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_outline_places *a, const pc_outline_places *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
-    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->exchange == b->exchange;
+}
+
+/* Heads are exchanged among neighbours, keys go round one of each row of them. */
+void pc_outline_place_context(const pc_outline *outline, pc_outline_places *places) {
+    const pc_machine *machine = &outline->spec->machine;
+    const pc_ranks *ranks = &outline->ranks;
+    int exchange = pc_cut_exchange(&outline->spec->model, &outline->cut), cp = pc_cut_cp(&outline->cut);
+    pc_ranks inner, outer;
+    memset(places->cp_groups, 0, sizeof places->cp_groups);
+    places->cp_hop = (pc_hop){0};
+    places->replicas = pc_group_of_both(machine, ranks, PC_AXIS_DP, PC_AXIS_CP);
+    places->cp_groups[PC_GROUP_CP] = pc_group_of(machine, ranks, PC_AXIS_CP);
+    pc_ranks_split(ranks, PC_AXIS_CP, exchange, &inner, &outer);
+    if (exchange > 1) places->cp_groups[PC_GROUP_CP_A2A] = pc_group_of(machine, &inner, PC_AXIS_CP);
+    if (exchange == cp) return;
+    places->cp_hop = pc_hop_round(machine, &outer, PC_AXIS_CP);
+    places->cp_groups[PC_GROUP_CP_RING] = pc_group_of_hop(&places->cp_hop);
 }
 
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
@@ -46,7 +63,8 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
                                 .tp = outline->cut.tp,
                                 .pp = outline->cut.pp,
                                 .dp = outline->cut.dp,
-                                .cp = pc_cut_cp(&outline->cut)};
+                                .cp = pc_cut_cp(&outline->cut),
+                                .exchange = pc_cut_exchange(&outline->spec->model, &outline->cut)};
     pc_outline_places *known = &memo->places[hash_places(&wanted) % PC_OUTLINE_MEMO_PLACES];
     *places = known;
     if (is_same_places(known, &wanted)) return PC_OK;
@@ -56,6 +74,7 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
         wanted.group[axis] = pc_group_of(machine, &outline->ranks, (pc_axis)axis);
     for (int d = 0; d < wanted.pp && wanted.pp > 1; d++)
         wanted.hop[d] = pc_hop_between(machine, &outline->ranks, d, (d + 1) % wanted.pp);
+    if (wanted.cp > 1) pc_outline_place_context(outline, &wanted);
     pc_free(known->hop);
     *known = wanted;
     return PC_OK;

@@ -14,6 +14,9 @@ typedef struct pc_outline_places {
     pc_rank_order order;
     int tp, pp, dp, cp; /* 0: empty */
     pc_group group[PC_AXES];
+    int exchange; /* of context parallelism; the rest is not set where it has one rank */
+    pc_group cp_groups[PC_GROUPS], replicas;
+    pc_hop cp_hop;
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;
 
@@ -37,6 +40,9 @@ struct pc_outline_memo {
 
 pc_code pc_outline_memo_create(pc_outline_memo **memo, pc_error *error);
 void pc_outline_memo_free(pc_outline_memo *memo); /* NULL is fine */
+
+/* Fills in what places have of context parallelism, of an outline whose spec, cut and ranks are there. */
+void pc_outline_place_context(const pc_outline *outline, pc_outline_places *places);
 
 /* The places of an outline whose spec, cut and ranks are there; the memo's, until the next call. */
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
