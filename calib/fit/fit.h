@@ -131,8 +131,9 @@ pc_estimate pc_fit_predict_sustained(const pc_fit *fit, const double *point);
 #define PC_ATTENTION_BACKWARD_ERROR 0.09
 pc_estimate pc_fit_predict_attention_backward(const pc_fit *forward, const double *point);
 
-/* What causal flash attention of so many queries and keys takes with a window, over what it takes without one: blocks
- * of keys that a block of queries walks along, on average, and what filling and draining it adds, as in FLASH. */
+/* What causal flash attention of so many queries and keys takes with a window, over what it takes without one. Both are
+ * blocks of keys that a block of queries walks along, on average, and what filling and draining it adds, as in FLASH.
+ */
 double pc_fit_attention_window(double queries, double window);
 
 /* The interval that holds a fresh measurement, no outlier, with this probability (0.95). */

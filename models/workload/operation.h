@@ -64,7 +64,7 @@ typedef struct pc_operation {
     int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
     int64_t window;  /* ATTENTION: of the n keys a query sees the last so many; 0: all */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
-                      * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
+                      * that in flash (2 in model FLOPs, 0.5 recomputed). Causality is not counted as a saving, as in
                       * the papers, but windows are: n is at most the window. 0 of what is no matrix work */
     int64_t model_flops;      /* of flops, those that MFU counts: not recomputed ones */
     int64_t bytes;            /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
