@@ -208,6 +208,8 @@ static const pc_column columns[] = {
     COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
     COLUMN(precision, TEXT, "", "bf16, fp16, or the recipe by which products of layers run in 8 or 4 bits",
            SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
+    COLUMN(host_memory_gib_max, NUMBER, "GiB",
+           "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

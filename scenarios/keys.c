@@ -22,8 +22,8 @@ enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
                    (int)PC_ATTENTION_FLASH == 1 && (int)PC_RECOMPUTE_FULL == 2 && (int)PC_CROSS_ENTROPY_PLAIN == 1 &&
-                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_CROSS_ENTROPY_COMPILED == 5 &&
-                   (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
+                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 &&
+                   (int)PC_CROSS_ENTROPY_COMPILED == 5 && (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {
@@ -194,6 +194,14 @@ static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *
     return PC_OK;
 }
 
+static pc_code parse_offload(pc_value_kind kind, const char *text, pc_value *value, pc_error *error) {
+    int32_t bits;
+    pc_code code =
+        kind == PC_VALUE_OFFLOAD ? pc_offload_parse(text, &bits, error) : pc_offload_modules_parse(text, &bits, error);
+    if (!code) value->text = text;
+    return code;
+}
+
 const char *pc_word_of(pc_key key, int64_t index, size_t *length) {
     const char *word = pc_setting_rule_of(key)->words;
     for (; index > 0; index--) word = strchr(word, '|') + 1;
@@ -341,6 +349,9 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return parse_numeral(rule->words, text, value, error);
     case PC_VALUE_RECOMPUTATION:
         return parse_recomputation(text, value, error);
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_MODULES:
+        return parse_offload(rule->kind, text, value, error);
     case PC_VALUE_ORDER:
         return pc_rank_order_parse(text, &value->order, error);
     case PC_VALUE_PRICE:
@@ -366,6 +377,8 @@ const char *pc_value_name(pc_key key, pc_value value) {
         return value.reference->name;
     case PC_VALUE_RECOMPUTATION:
     case PC_VALUE_LAYOUT:
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_MODULES:
         return value.text;
     case PC_VALUE_SCHEDULE:
         return value.generator->name;
@@ -458,6 +471,11 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+        [PC_VALUE_OFFLOAD] =
+            "`none`, or of `fine-grained`, `selective`, `full`, `optimizer` and `parameters` some, joined "
+            "by `+`",
+        [PC_VALUE_MODULES] =
+            "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by `+`",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",

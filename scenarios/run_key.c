@@ -60,6 +60,8 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.microbatches),
     AT(iteration.cut.recompute),
     AT(iteration.cut.recompute_layers),
+    AT(iteration.cut.offload.kinds),
+    AT(iteration.cut.offload.modules),
     AT(iteration.cut.layout),
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),

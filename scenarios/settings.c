@@ -38,6 +38,8 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define SWITCH              KIND(SWITCH, "")
 #define RECOMPUTATION       KIND(RECOMPUTATION, "")
 #define ORDER               KIND(ORDER, "")
+#define OFFLOAD             KIND(OFFLOAD, "")
+#define MODULES             KIND(MODULES, "")
 #define PRICE               KIND(PRICE, "1/h")
 #define JITTER              KIND(JITTER, "")
 #define SLOWDOWN            KIND(SLOWDOWN, "")

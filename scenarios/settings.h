@@ -36,6 +36,8 @@ typedef enum pc_value_kind {
     PC_VALUE_NUMERAL, /* a WORD that is a number, and stands for it */
     PC_VALUE_RECOMPUTATION,
     PC_VALUE_ORDER,
+    PC_VALUE_OFFLOAD,
+    PC_VALUE_MODULES,
     PC_VALUE_PRICE,
     PC_VALUE_DURATION,
     PC_VALUE_JITTER,

@@ -38,6 +38,25 @@ static void draw_bad_days(test_random *random, pc_iteration_spec *spec) {
                                    .bad_factor = 0.25};
 }
 
+/* Over links from a tenth of what passes need to ten times as much; with activations where the schedule can. */
+static void draw_offload(test_random *own, pc_iteration_spec *spec) {
+    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, 0};
+    if (!toss(own)) return;
+    spec->machine.host_link_bytes_per_s = 1e9 * (double)test_between(own, 2, 200);
+    spec->machine.host_memory_bytes_per_s = 1e9 * (double)test_between(own, 100, 1000);
+    spec->machine.host_link_gpus = (int32_t)test_between(own, 0, 2);
+    bool can = !spec->generator->recomputes && !spec->generator->adapts;
+    if (can) spec->cut.offload.kinds = kinds[test_between(own, 0, 3)];
+    if (can && spec->cut.offload.kinds) spec->cut.recompute = toss(own) ? PC_RECOMPUTE_NONE : PC_RECOMPUTE_SELECTIVE;
+    if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
+        spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
+    if (pc_cut_gives_tensors(&spec->cut)) return;
+    if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
+    spec->cut.offload.optimizer_fraction = (double)test_between(own, 0, 4) / 4;
+    spec->cut.offload.overlaps_copies = toss(own);
+    if (spec->cut.zero == 3 && spec->cut.dp > 1 && toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_PARAMETERS;
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
@@ -58,6 +77,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     test_random own = {spec.seed}; /* so that all else is drawn as without it */
     if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    draw_offload(&own, &spec);
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
@@ -340,6 +360,7 @@ static void test_passes_wait_for_memory(void **state) {
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
+        spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
         pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);

@@ -66,7 +66,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .seq_len = outline->cut.seq_len,
                                  .sums_apart = pc_cut_sums_apart(&outline->cut),
                                  .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
-                                 .offload_layers = outline->cut.offload_layers,
+                                 .offload_kinds = outline->cut.offload.kinds,
+                                 .offload_modules = outline->cut.offload.modules,
                                  .tp = outline->cut.tp,
                                  .gradient_bytes = outline->cut.gradient_bytes,
                                  .cross_entropy = outline->cut.cross_entropy,
@@ -94,13 +95,14 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
            a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
-           a->kernels == b->kernels && a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len &&
-           a->sums_apart == b->sums_apart && a->casts_over == b->casts_over && a->offload_layers == b->offload_layers &&
-           a->tp == b->tp && a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
-           a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
-           a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
-           a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
-           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           a->part.offloaded_layers == b->part.offloaded_layers && a->kernels == b->kernels &&
+           a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->sums_apart == b->sums_apart &&
+           a->casts_over == b->casts_over && a->offload_kinds == b->offload_kinds &&
+           a->offload_modules == b->offload_modules && a->tp == b->tp && a->gradient_bytes == b->gradient_bytes &&
+           a->cross_entropy == b->cross_entropy && a->cross_entropy_chunks == b->cross_entropy_chunks &&
+           a->sequence_parallel == b->sequence_parallel && a->gathers_low_weights == b->gathers_low_weights &&
+           a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
+           a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
            is_same_group(&a->group, &b->group);
 }
 
@@ -109,6 +111,7 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         key->part.layers,
         key->part.wide_layers,
         pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
+        key->part.offloaded_layers,
         key->part.has_embedding,
         key->part.has_head,
         key->microbatch_size,

@@ -21,8 +21,9 @@ typedef struct pc_outline_places {
 typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
     pc_part part;
-    int64_t microbatch_size, seq_len, sums_apart, casts_over, offload_layers;
+    int64_t microbatch_size, seq_len, sums_apart, casts_over;
     int tp, gradient_bytes, cross_entropy_chunks;
+    int32_t offload_kinds, offload_modules; /* with part.offloaded_layers */
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
     bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;

@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "models/workload/model.h"
+#include "models/workload/offload.h"
 #include "models/workload/recompute.h"
 
 #include <stdbool.h>
@@ -107,6 +108,7 @@ typedef struct pc_cut {
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
+    pc_offload offload;
 } pc_cut;
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
@@ -146,6 +148,7 @@ typedef struct pc_part {
     bool has_head;       /* the last */
     pc_recompute recompute;
     int32_t recompute_layers; /* 0 of kinds without a number */
+    int64_t offloaded_layers; /* whose activations, or those of some modules, are on the host between F and backward */
 } pc_part;
 
 /* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
