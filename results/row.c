@@ -149,7 +149,7 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     row->profile_hash = spec->profile_hash;
     const pc_model *model = &spec->iteration.model;
     copy_label(row->precision, model->low.name[0] ? model->low.name : precision_name(model->precision));
-    pc_recomputation_write((pc_recomputation){cut->recompute, cut->recompute_layers}, recompute);
+    pc_recomputation_write(pc_cut_recomputation(cut), recompute);
     bool is_said = !spec->generator->recomputes || cut->recompute > PC_RECOMPUTE_FULL;
     if (is_said) copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute);
 }

@@ -5,6 +5,7 @@
 #include "models/workload/layout.h"
 #include "scenarios/bad_days_keys.h"
 #include "scenarios/library_private.h"
+#include "scenarios/recompute_keys.h"
 #include "scenarios/references.h"
 #include "scenarios/settings.h"
 
@@ -275,8 +276,11 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
 
 static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_error *error) {
     int count, parts = parts_of(setting, shape);
-    if (pc_recompute_list(pc_setting_text(setting, PC_KEY_RECOMPUTE), NULL, NULL, &count) && count != 1 &&
-        count != parts)
+    char own[PC_RECOMPUTATION_SIZE];
+    const char *recompute;
+    pc_code code = pc_recompute_of_setting(setting, own, &recompute, error);
+    if (code) return code;
+    if (pc_recompute_list(recompute, NULL, &count) && count != 1 && count != parts)
         return BREAK_RULE(error, pc_key_path(PC_KEY_RECOMPUTE),
                           "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
                           "model, %d",
@@ -341,17 +345,24 @@ static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape
 
 /* Likewise; one word is for all parts. */
 static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, pc_error *error) {
-    const char *text = pc_setting_text(setting, PC_KEY_RECOMPUTE);
+    char own[PC_RECOMPUTATION_SIZE];
+    const char *text;
+    pc_recomputation one;
     pc_cut *cut = &spec->iteration.cut;
     int count;
-    pc_recompute_list(text, NULL, &cut->recompute_layers, &count);
+    pc_code code = pc_recompute_of_setting(setting, own, &text, error);
+    if (code) return code;
+    pc_recompute_list(text, NULL, &count);
     if (count == 1) {
-        pc_recompute_list(text, &cut->recompute, &cut->recompute_layers, &count);
+        pc_recompute_list(text, &one, &count);
+        cut->recompute = one.kind;
+        cut->recompute_layers = one.layers;
+        cut->recompute_modules = one.modules;
         return PC_OK;
     }
     spec->recompute_of_part = pc_alloc((size_t)count, sizeof *spec->recompute_of_part);
     if (!spec->recompute_of_part) return pc_error_no_memory(error);
-    pc_recompute_list(text, spec->recompute_of_part, &cut->recompute_layers, &count);
+    pc_recompute_list(text, spec->recompute_of_part, &count);
     cut->recompute_of_part = spec->recompute_of_part;
     return PC_OK;
 }

@@ -7,6 +7,7 @@
 #include "models/workload/cut.h"
 #include "models/workload/layout.h"
 #include "scenarios/library_private.h"
+#include "scenarios/recompute_keys.h"
 #include "scenarios/references.h"
 #include "scenarios/run_labels.h"
 #include "scenarios/units.h"
@@ -149,49 +150,6 @@ static pc_code parse_switch(const char *text, pc_value *value, pc_error *error) 
     pc_code code = pc_parse_switch(text, &is_on, error);
     if (!code) value->whole = is_on;
     return code;
-}
-
-/* A name of the list that starts here, and where it ends. */
-static const char *take_recomputation(const char *text, pc_recomputation *taken) {
-    while (*text == ' ') text++;
-    size_t length = strcspn(text, " ,");
-    if (!pc_recomputation_parse(text, length, taken)) return NULL;
-    text += length;
-    while (*text == ' ') text++;
-    return text;
-}
-
-bool pc_recompute_list(const char *text, pc_recompute *list, int32_t *layers, int *count) {
-    int32_t number = 0;
-    *count = 0;
-    while (*count < PC_PARTS_MAX) {
-        pc_recomputation taken;
-        text = take_recomputation(text, &taken);
-        if (!text || (number && taken.layers && number != taken.layers)) return false;
-        if (taken.layers) number = taken.layers;
-        if (list) list[*count] = taken.kind;
-        (*count)++;
-        if (layers) *layers = number;
-        if (*text == '\0') return true;
-        if (*text++ != ',') return false;
-    }
-    return false;
-}
-
-static pc_code parse_recomputation(const char *text, pc_value *value, pc_error *error) {
-    int count;
-    char hint[PC_NEAREST_TEXT], names[512];
-    pc_nearest nearest = {.word = text};
-    pc_recomputation_names("|", names, sizeof names);
-    if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, names);
-    pc_recomputation_names(", ", names, sizeof names);
-    if (!pc_recompute_list(text, NULL, NULL, &count))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "%.40s: unknown recomputation%s; expected %s, with one number N, or one of them for every "
-                            "part of the model such as \"full,full,none,none\"",
-                            shown(text), pc_nearest_hint(&nearest, hint), names);
-    value->text = text;
-    return PC_OK;
 }
 
 static pc_code parse_offload(pc_value_kind kind, const char *text, pc_value *value, pc_error *error) {
@@ -348,9 +306,11 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
     case PC_VALUE_NUMERAL:
         return parse_numeral(rule->words, text, value, error);
     case PC_VALUE_RECOMPUTATION:
-        return parse_recomputation(text, value, error);
-    case PC_VALUE_OFFLOAD:
+        return pc_recompute_parse(text, value, error);
     case PC_VALUE_MODULES:
+        return pc_recompute_parse_modules(text, value, error);
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_OFFLOAD_MODULES:
         return parse_offload(rule->kind, text, value, error);
     case PC_VALUE_ORDER:
         return pc_rank_order_parse(text, &value->order, error);
@@ -378,7 +338,7 @@ const char *pc_value_name(pc_key key, pc_value value) {
     case PC_VALUE_RECOMPUTATION:
     case PC_VALUE_LAYOUT:
     case PC_VALUE_OFFLOAD:
-    case PC_VALUE_MODULES:
+    case PC_VALUE_OFFLOAD_MODULES:
         return value.text;
     case PC_VALUE_SCHEDULE:
         return value.generator->name;
@@ -470,11 +430,12 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
+        [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
         [PC_VALUE_OFFLOAD] =
             "`none`, or of `fine-grained`, `selective`, `full`, `optimizer` and `parameters` some, joined "
             "by `+`",
-        [PC_VALUE_MODULES] =
+        [PC_VALUE_OFFLOAD_MODULES] =
             "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by `+`",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",

@@ -48,7 +48,8 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
 
 static const char *recompute_name(const pc_plan_scenario *scenario, const pc_plan_choice *from) {
     const pc_choice_list *list = &scenario->list[PC_CHOICE_RECOMPUTE];
-    int64_t code = pc_recomputation_code((pc_recomputation){from->recompute, from->recompute_layers});
+    int64_t code =
+        pc_recomputation_code((pc_recomputation){from->recompute, from->recompute_layers, from->recompute_modules});
     int i = 0;
     while (i < list->count - 1 && list->values[i].whole != code) i++;
     return scenario->recompute_names[i];

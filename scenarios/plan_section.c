@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "scenarios/cluster.h"
 #include "scenarios/number_list.h"
+#include "scenarios/recompute_keys.h"
 #include "scenarios/units.h"
 
 #include <inttypes.h>
@@ -281,17 +282,17 @@ static void fill_request(pc_plan_scenario *scenario) {
 /* Layers, or recomputation, listed part by part have no place in a plan, which changes the parts. */
 static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
-    pc_recomputation one = {PC_RECOMPUTE_NONE, 0};
+    pc_recomputation one = {.kind = PC_RECOMPUTE_NONE};
     if (choice == PC_CHOICE_LAYOUT && pc_word_parse(layout_words, value->text, &value->whole, NULL))
         return pc_error_set(cause, PC_ERROR_INPUT,
                             "no word for a layout; expected even, ends or own, for a plan chooses the parts");
     if (choice == PC_CHOICE_SCHEDULE) return check_named(*value, cause);
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
-    pc_recompute_list(value->text, NULL, &one.layers, &count);
+    pc_recompute_list(value->text, NULL, &count);
     if (count != 1)
         return pc_error_set(cause, PC_ERROR_INPUT,
                             "a word for every part; expected none, selective or full, for a plan chooses the parts");
-    pc_recompute_list(value->text, &one.kind, &one.layers, &count);
+    pc_recompute_list(value->text, &one, &count);
     value->whole = pc_recomputation_code(one);
     return PC_OK;
 }
@@ -315,7 +316,10 @@ static pc_code take_setting(pc_plan_scenario *scenario, pc_choice choice, pc_key
     pc_choice_list *list = &scenario->list[choice];
     pc_value value = scenario->given.value[key];
     pc_error fault;
-    pc_code code = convert(choice, &value, &fault);
+    char own[PC_RECOMPUTATION_SIZE];
+    pc_code code = PC_OK;
+    if (choice == PC_CHOICE_RECOMPUTE) code = pc_recompute_of_setting(&scenario->given, own, &value.text, &fault);
+    if (!code) code = convert(choice, &value, &fault);
     if (!code) code = push(list, value, &fault);
     list->origin = PC_CHOICE_FIXED;
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);

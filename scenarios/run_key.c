@@ -60,6 +60,8 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.microbatches),
     AT(iteration.cut.recompute),
     AT(iteration.cut.recompute_layers),
+    AT(iteration.cut.recompute_modules),
+    AT(iteration.cut.transformer_impl),
     AT(iteration.cut.offload.kinds),
     AT(iteration.cut.offload.modules),
     AT(iteration.cut.layout),
@@ -111,7 +113,8 @@ static void add_parts(pc_hash *hash, const pc_run_spec *spec) {
     int chunks = cut->chunks > 0 ? cut->chunks : generator->chunks_default;
     int parts = pc_placement_parts(generator->placement, cut->pp, chunks);
     for (int i = 0; cut->layers_of_part && i < parts; i++) add(hash, cut->layers_of_part[i]);
-    for (int i = 0; cut->recompute_of_part && i < parts; i++) add(hash, cut->recompute_of_part[i]);
+    for (int i = 0; cut->recompute_of_part && i < parts; i++)
+        add(hash, pc_recomputation_code(cut->recompute_of_part[i]));
 }
 
 static void add_empirical(pc_hash *hash, const pc_empirical *empirical) {

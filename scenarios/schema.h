@@ -10,6 +10,7 @@
 /* What one value is; of a list, each entry. */
 typedef enum pc_schema_kind {
     PC_KIND_TEXT,
+    PC_KIND_WORDS,    /* a text, or a list of texts, which becomes one with commas between */
     PC_KIND_SCHEDULE, /* a text, or {block: FILE, steps: WORD} */
     PC_KIND_MAPPING
 } pc_schema_kind;

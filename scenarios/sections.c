@@ -19,6 +19,7 @@ enum { FIGURES_MAX = 1000 };
 enum { STAGES_AT = PC_KEY_TRANSFER_TIME, SETTING_FIELDS = PC_KEYS + 1 }; /* behind `times` */
 
 static pc_schema_kind kind_of(pc_key key) {
+    if (key == PC_KEY_RECOMPUTE_MODULES) return PC_KIND_WORDS;
     return key == PC_KEY_SCHEDULE ? PC_KIND_SCHEDULE : PC_KIND_TEXT;
 }
 
@@ -100,6 +101,10 @@ const pc_schema pc_model_file_schema = {.count = PC_KEY_MODEL_END + 1, .field = 
 
 /* What a program decides, and not who runs it; those of one mapping stand together. */
 const pc_key pc_software_keys[] = {PC_KEY_RECOMPUTE,
+                                   PC_KEY_RECOMPUTE_MODULES,
+                                   PC_KEY_RECOMPUTE_METHOD,
+                                   PC_KEY_RECOMPUTE_LAYERS,
+                                   PC_KEY_TRANSFORMER_IMPL,
                                    PC_KEY_CROSS_ENTROPY,
                                    PC_KEY_CROSS_ENTROPY_CHUNKS,
                                    PC_KEY_RANK_ORDER,

@@ -94,11 +94,6 @@ pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error);
 /* The layers that a `layout` that is a list gives to its parts, as pc_layout_parse; false if it is a word. */
 bool pc_layout_list(const char *layout, int32_t *layers, int *count);
 
-/* What `recompute` says, "full" or "full-block-2,none,none", likewise: a name for all parts, or one each. *layers is
- * the number of layers, one for all parts that have one, or 0. False for other text, and for two different numbers.
- * Either may be NULL. */
-bool pc_recompute_list(const char *text, pc_recompute *list, int32_t *layers, int *count);
-
 /* Reads all that stands in `node`, a `setting` or a case of the tree, which pc_schema_check has accepted; NULL:
  * nothing. The setting borrows the texts. */
 pc_code pc_setting_parse(const pc_tree *tree, const pc_node *node, pc_setting *setting, pc_error *error);

@@ -50,7 +50,6 @@ static void draw_offload(test_random *own, pc_iteration_spec *spec) {
     if (can && spec->cut.offload.kinds) spec->cut.recompute = toss(own) ? PC_RECOMPUTE_NONE : PC_RECOMPUTE_SELECTIVE;
     if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
         spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
-    if (pc_cut_gives_tensors(&spec->cut)) return;
     if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
     spec->cut.offload.optimizer_fraction = (double)test_between(own, 0, 4) / 4;
     spec->cut.offload.overlaps_copies = toss(own);
@@ -67,6 +66,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.cut.zero = (int)test_between(random, 0, 3);
     spec.cut.gradient_bytes = toss(random) ? 4 : 2;
     spec.cut.recompute = (pc_recompute)test_between(random, 0, PC_RECOMPUTE_KINDS - 1);
+    spec.cut.recompute_modules = (int32_t)test_between(random, 1, PC_RECOMPUTES_ALL);
     spec.cut.recompute_layers = 1;
     spec.cut.kernels = (pc_kernels)test_between(random, 0, 1);
     spec.unit = (pc_unit)test_between(random, 0, 1);

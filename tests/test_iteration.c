@@ -258,7 +258,7 @@ static void test_infeasible(void **state) {
     expect_status(&spec, PC_RUN_INFEASIBLE, "1f1b: 2 chunks a device; expected 1");
     spec = example_spec();
     static const int32_t layers[] = {6, 6, 6, 6};
-    static const pc_recompute some[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL, PC_RECOMPUTE_NONE};
+    static const pc_recomputation some[] = {[2] = {.kind = PC_RECOMPUTE_FULL}, [3] = {.kind = PC_RECOMPUTE_NONE}};
     spec.cut.layout = PC_CUT_LISTED;
     spec.cut.layers_of_part = layers;
     spec.cut.recompute_of_part = some;

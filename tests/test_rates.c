@@ -80,6 +80,7 @@ static void draw_cut(test_random *random, pc_iteration_spec *spec) {
     cut->seq_len = sequences[test_between(random, 0, 5)];
     cut->zero = (int)test_between(random, 0, 3);
     cut->recompute = (pc_recompute)test_between(random, 0, PC_RECOMPUTE_KINDS - 1);
+    cut->recompute_modules = (int32_t)test_between(random, 1, PC_RECOMPUTES_ALL);
     cut->recompute_layers = (int32_t)test_between(random, 1, 2);
     cut->layout = layouts[test_between(random, 0, 5) % 3];
     if (toss(random)) spec->model = random_model(random);

@@ -137,6 +137,8 @@ static const field of_cluster[] = {
     ITERATION(cut.seq_len),
     ITERATION(cut.recompute),
     ITERATION(cut.recompute_layers),
+    ITERATION(cut.recompute_modules),
+    ITERATION(cut.transformer_impl),
     ITERATION(cut.kernels),
     ITERATION(unit),
     ITERATION(cut.layout),
@@ -254,7 +256,7 @@ static void change(pc_run_spec *spec, const field *f) {
 
 /* Longer than the parts are: other numbers of stages and chunks are tried. */
 static int32_t layers[4 * PARTS] = {6, 6, 6, 6};
-static pc_recompute recomputes[4 * PARTS];
+static pc_recomputation recomputes[4 * PARTS];
 static double quantiles[3] = {0.9, 1.0, 1.1};
 
 static pc_run_spec cluster_spec(void) {
@@ -337,9 +339,9 @@ static void every_field_of_a_cluster_run_counts(void **state) {
         layers[i]++;
         expect_new(&seen, &base, "layers_of_part");
         layers[i]--;
-        recomputes[i] = PC_RECOMPUTE_FULL;
+        recomputes[i].kind = PC_RECOMPUTE_FULL;
         expect_new(&seen, &base, "recompute_of_part");
-        recomputes[i] = PC_RECOMPUTE_NONE;
+        recomputes[i].kind = PC_RECOMPUTE_NONE;
     }
     for (int i = 0; i < 3; i++) {
         quantiles[i] += 0.01;

@@ -248,8 +248,10 @@ static void test_recomputation_by_part(void **state) {
     (void)state;
     const char *sets[] = {"setting.model.from=gpt3-1.3b", "setting.machine=dgx-a100", "setting.pp=4",
                           "setting.microbatches=8", "setting.recompute=full, none,selective,full"};
-    static const pc_recompute expected[] = {PC_RECOMPUTE_FULL, PC_RECOMPUTE_NONE, PC_RECOMPUTE_SELECTIVE,
-                                            PC_RECOMPUTE_FULL};
+    static const pc_recomputation expected[] = {{.kind = PC_RECOMPUTE_FULL},
+                                                {.kind = PC_RECOMPUTE_NONE},
+                                                {.kind = PC_RECOMPUTE_SELECTIVE},
+                                                {.kind = PC_RECOMPUTE_FULL}};
     pc_scenario *scenario = load_with(NULL, sets, 5);
     pc_run_spec spec = spec_of(scenario, 0);
     pc_run_row row;
@@ -308,6 +310,9 @@ static void test_recomputation_of_some_layers(void **state) {
     part = part_said(sets, label);
     assert_true(part.recompute == PC_RECOMPUTE_EVERY && part.recompute_layers == 3);
     assert_string_equal(label, "mixed");
+    sets[4] = "setting.recompute=full-block-2,full-block-1,selective:mlp+core_attn, none";
+    part = part_said(sets, label);
+    assert_true(part.recompute == PC_RECOMPUTE_MODULES && part.recompute_layers == 0 && part.recompute_modules == 5);
     sets[4] = "setting.recompute=save_dot_with_context_except_mlp";
     part = part_said(sets, label);
     assert_true(part.recompute == PC_RECOMPUTE_SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP && part.recompute_layers == 0);
@@ -319,9 +324,8 @@ static void test_recomputation_of_some_layers(void **state) {
     assert_true(spec.iteration.cut.recompute == PC_RECOMPUTE_UNIFORM && spec.iteration.cut.recompute_layers == 2);
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
-    static const char *const unknown[] = {"full-block-0",       "full-block-",   "full-block-02",
-                                          "full-uniform-65536", "selective-ops", "full-block-1,full-block-2",
-                                          "minimal_offloaded"};
+    static const char *const unknown[] = {"full-block-0",  "full-block-",   "full-block-02",    "full-uniform-65536",
+                                          "selective-ops", "selective:moe", "minimal_offloaded"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char set[96], expected[192];
         snprintf(set, sizeof set, "setting.recompute=%s", unknown[i]);

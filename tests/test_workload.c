@@ -173,6 +173,7 @@ static void test_passes_and_parts_add_up(void **state) {
         int parts = (int)test_between(&random, 1, 6);
         model.layers = parts * test_between(&random, 1, 20);
         cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
+        cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
         if (cut.recompute == PC_RECOMPUTE_BLOCK) cut.recompute = PC_RECOMPUTE_FULL; /* of each part */
         cut.recompute_layers = 1;
         cut.kernels = (pc_kernels)test_between(&random, 0, 1);
@@ -197,6 +198,7 @@ static void test_operations_are_sound(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
+        cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
         cut.recompute_layers = cut.recompute == PC_RECOMPUTE_BLOCK ? (int32_t)model.layers : 1;
         cut.kernels = (pc_kernels)test_between(&random, 0, 1);
         pc_part part = pc_cut_part(&model, &cut, 1, 0);
@@ -225,8 +227,10 @@ static void test_operations_are_sound(void **state) {
 static void test_layouts(void **state) {
     (void)state;
     static const int32_t listed[] = {0, 5, 3, 4};
-    static const pc_recompute recompute[] = {PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL, PC_RECOMPUTE_SELECTIVE,
-                                             PC_RECOMPUTE_NONE};
+    static const pc_recomputation recompute[] = {{.kind = PC_RECOMPUTE_NONE},
+                                                 {.kind = PC_RECOMPUTE_FULL},
+                                                 {.kind = PC_RECOMPUTE_SELECTIVE},
+                                                 {.kind = PC_RECOMPUTE_NONE}};
     static const int64_t expected[4][4] = {{3, 3, 3, 3}, {3, 4, 4, 3}, {0, 6, 6, 0}, {0, 5, 3, 4}};
     pc_cut cut;
     pc_model model = small_gpt(&cut);
@@ -246,7 +250,7 @@ static void test_layouts(void **state) {
         }
     }
     cut.recompute_of_part = recompute;
-    for (int p = 0; p < 4; p++) assert_int_equal(pc_cut_part(&model, &cut, 4, p).recompute, recompute[p]);
+    for (int p = 0; p < 4; p++) assert_int_equal(pc_cut_part(&model, &cut, 4, p).recompute, recompute[p].kind);
     cut.layout = PC_CUT_ENDS; /* one part has both ends and all layers */
     assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK);
     assert_int_equal(pc_cut_part(&model, &cut, 1, 0).layers, model.layers);

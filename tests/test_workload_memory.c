@@ -417,7 +417,7 @@ static void test_policies_apart(void **state) {
     for (long i = 0; i < test_cases(400, 2000); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
-        pc_recompute kind = (pc_recompute)test_between(&random, PC_RECOMPUTE_OP, PC_RECOMPUTE_KINDS - 1);
+        pc_recompute kind = (pc_recompute)test_between(&random, PC_RECOMPUTE_OP, PC_RECOMPUTE_SAVE_OUT_PROJ);
         pc_part_activation x = layers_of(&model, &cut, 4, kind, 0, apart),
                            one = layers_of(&model, &cut, 1, PC_RECOMPUTE_NONE, 0, apart);
         assert_wide_equal(x.taken - x.b_frees, 4 * (wide)(one.taken - one.b_frees));

@@ -209,7 +209,8 @@ static pc_code try_other(const plan_search *search, plan_bounder *bounder, const
 /* Or may: of those between nothing and all of it the bounds tell. */
 static bool recomputes_less(pc_recomputation other, const pc_plan_choice *choice) {
     bool is_between = other.kind > PC_RECOMPUTE_FULL || choice->recompute > PC_RECOMPUTE_FULL;
-    bool is_same = other.kind == choice->recompute && other.layers == choice->recompute_layers;
+    bool is_same = other.kind == choice->recompute && other.layers == choice->recompute_layers &&
+                   other.modules == choice->recompute_modules;
     return is_between ? !is_same : other.kind < choice->recompute;
 }
 

@@ -70,7 +70,8 @@ typedef struct pc_plan_choice {
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;
     pc_recompute recompute;
-    int32_t recompute_layers; /* of kinds that have a number */
+    int32_t recompute_layers;  /* of kinds that have a number */
+    int32_t recompute_modules; /* of MODULES */
     int zero;
     bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     pc_rank_order order;

@@ -18,6 +18,7 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.microbatches = choice->microbatches;
     spec.cut.recompute = choice->recompute;
     spec.cut.recompute_layers = choice->recompute_layers;
+    spec.cut.recompute_modules = choice->recompute_modules;
     spec.cut.zero = choice->zero;
     spec.cut.sequence_parallel = choice->sequence_parallel;
     spec.generator = choice->generator;

@@ -70,7 +70,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
 static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->wide_layers == b->wide_layers && a->has_embedding == b->has_embedding &&
            a->has_head == b->has_head && a->recompute == b->recompute && a->recompute_layers == b->recompute_layers &&
-           a->offloaded_layers == b->offloaded_layers;
+           a->offloaded_layers == b->offloaded_layers && a->recompute_modules == b->recompute_modules;
 }
 
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {

@@ -73,6 +73,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .cross_entropy = outline->cut.cross_entropy,
                                  .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
                                  .kernels = outline->cut.kernels,
+                                 .transformer_impl = outline->cut.transformer_impl,
                                  .sequence_parallel = outline->cut.sequence_parallel,
                                  .gathers_low_weights =
                                      pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
@@ -95,38 +96,39 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
            a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
+           a->part.recompute_modules == b->part.recompute_modules &&
            a->part.offloaded_layers == b->part.offloaded_layers && a->kernels == b->kernels &&
-           a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->sums_apart == b->sums_apart &&
-           a->casts_over == b->casts_over && a->offload_kinds == b->offload_kinds &&
-           a->offload_modules == b->offload_modules && a->tp == b->tp && a->gradient_bytes == b->gradient_bytes &&
-           a->cross_entropy == b->cross_entropy && a->cross_entropy_chunks == b->cross_entropy_chunks &&
-           a->sequence_parallel == b->sequence_parallel && a->gathers_low_weights == b->gathers_low_weights &&
-           a->overlaps_tp == b->overlaps_tp && a->pipelines_tp == b->pipelines_tp && a->splits == b->splits &&
-           a->mixes == b->mixes && a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           a->transformer_impl == b->transformer_impl && a->microbatch_size == b->microbatch_size &&
+           a->seq_len == b->seq_len && a->sums_apart == b->sums_apart && a->casts_over == b->casts_over &&
+           a->offload_kinds == b->offload_kinds && a->offload_modules == b->offload_modules && a->tp == b->tp &&
+           a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
+           a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
+           a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
+           a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
+           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
            is_same_group(&a->group, &b->group);
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
-    const int64_t numbers[] = {
-        key->part.layers,
-        key->part.wide_layers,
-        pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
-        key->part.offloaded_layers,
-        key->part.has_embedding,
-        key->part.has_head,
-        key->microbatch_size,
-        key->seq_len,
-        key->casts_over,
-        key->gathers_low_weights,
-        key->tp,
-        key->sequence_parallel,
-        key->overlaps_tp,
-        key->splits,
-        key->mixes,
-        key->recomputes,
-        key->shares_embedding,
-        key->group.in_domain,
-        key->group.groups_beside};
+    const int64_t numbers[] = {key->part.layers,
+                               key->part.wide_layers,
+                               pc_recomputation_code(pc_part_recomputation(&key->part)),
+                               key->part.offloaded_layers,
+                               key->part.has_embedding,
+                               key->part.has_head,
+                               key->microbatch_size,
+                               key->seq_len,
+                               key->casts_over,
+                               key->gathers_low_weights,
+                               key->tp,
+                               key->sequence_parallel,
+                               key->overlaps_tp,
+                               key->splits,
+                               key->mixes,
+                               key->recomputes,
+                               key->shares_embedding,
+                               key->group.in_domain,
+                               key->group.groups_beside};
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 

@@ -26,6 +26,7 @@ typedef struct pc_outline_part_key {
     int32_t offload_kinds, offload_modules; /* with part.offloaded_layers */
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
+    pc_transformer_impl transformer_impl;
     bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;
 } pc_outline_part_key;
 

@@ -63,7 +63,7 @@ typedef struct pc_run_spec {
                                 * it; NULL: the roofline. Borrowed */
     uint64_t profile_hash;     /* 0: none */
     int32_t *layers_of_part;   /* or NULL; owned, as the next */
-    pc_recompute *recompute_of_part;
+    pc_recomputation *recompute_of_part;
     bool has_kernels;        /* that profile has measured kernels: elsewhere the roofline's standard error stands */
     bool has_tuning;         /* that profile is fitted to whole runs, which takes the library's bias away */
     bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in

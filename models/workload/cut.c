@@ -143,10 +143,12 @@ static int64_t layers_of(const pc_model *model, const pc_cut *cut, int parts, in
 
 /* ---- recomputation ---- */
 
-/* The number of layers that `part` gives its kind; 0 where it gives none. */
+/* Of the part; numbers and modules are 0 of a kind that has none. */
 static pc_recomputation numbered(const pc_cut *cut, int part) {
-    pc_recompute kind = cut->recompute_of_part ? cut->recompute_of_part[part] : cut->recompute;
-    return (pc_recomputation){kind, pc_recompute_has_layers(kind) ? cut->recompute_layers : 0};
+    pc_recomputation here = cut->recompute_of_part ? cut->recompute_of_part[part] : pc_cut_recomputation(cut);
+    if (!pc_recompute_has_layers(here.kind)) here.layers = 0;
+    if (here.kind != PC_RECOMPUTE_MODULES) here.modules = 0;
+    return here;
 }
 
 static pc_code refuse_layers(pc_recomputation asked, int64_t most, pc_error *error) {
@@ -158,19 +160,32 @@ static pc_code refuse_layers(pc_recomputation asked, int64_t most, pc_error *err
                         text, most, asked.kind == PC_RECOMPUTE_EVERY ? "none" : "full");
 }
 
-/* A number beyond the layers of every part that it is for says nothing. */
+static bool is_within(pc_recomputation asked, int64_t most) {
+    return !pc_recompute_has_layers(asked.kind) || (asked.layers >= 1 && asked.layers <= most);
+}
+
+static pc_code check_modules(pc_recomputation asked, pc_error *error) {
+    if (asked.kind != PC_RECOMPUTE_MODULES) return PC_OK;
+    if (asked.modules >= 1 && asked.modules <= PC_RECOMPUTES_ALL) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "recompute_modules %d; expected a set of core_attn (1), layernorm (2), mlp (4)",
+                        (int)asked.modules);
+}
+
+/* A number beyond the layers of every part that it is for says nothing; part by part, beyond the largest one's. */
 static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
-    pc_recomputation asked = {PC_RECOMPUTE_NONE, 0};
     int64_t most = 0;
-    if (!cut->recompute_of_part && !pc_recompute_has_layers(cut->recompute)) return PC_OK;
+    pc_recomputation all = pc_cut_recomputation(cut);
+    if (!cut->recompute_of_part && !pc_recompute_has_layers(all.kind)) return check_modules(all, error);
+    for (int part = 0; part < parts; part++)
+        if (pc_recompute_has_layers(numbered(cut, part).kind)) most = pc_max(most, layers_of(model, cut, parts, part));
     for (int part = 0; part < parts; part++) {
         pc_recomputation here = numbered(cut, part);
-        if (!pc_recompute_has_layers(here.kind)) continue;
-        asked = here;
-        most = pc_max(most, layers_of(model, cut, parts, part));
+        pc_code code = check_modules(here, error);
+        if (code) return code;
+        if (!is_within(here, most)) return refuse_layers(here, most, error);
     }
-    bool is_fine = asked.kind == PC_RECOMPUTE_NONE || (asked.layers >= 1 && asked.layers <= most);
-    return is_fine ? PC_OK : refuse_layers(asked, most, error);
+    return PC_OK;
 }
 
 /* ---- what a recipe asks of dimensions ---- */
@@ -253,5 +268,6 @@ pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int par
                      .has_head = part == parts - 1,
                      .recompute = recomputation.kind,
                      .recompute_layers = recomputation.layers,
+                     .recompute_modules = recomputation.modules,
                      .offloaded_layers = pc_offloaded_layers(cut, parts, part, layers)};
 }

@@ -57,6 +57,10 @@ typedef enum pc_cross_entropy {
  * a policy of recomputation names is kept whether the backward pass reads it or not. */
 typedef enum pc_kernels { PC_KERNELS_FUSED, PC_KERNELS_EAGER } pc_kernels;
 
+/* Megatron-LM's --transformer-impl. In Transformer Engine's a norm and the matrix behind it are one module
+ * (LayerNormLinear), whose norm's output is nobody else's to drop. In Megatron's own each is its own module. */
+typedef enum pc_transformer_impl { PC_TRANSFORMER_ENGINE, PC_TRANSFORMER_LOCAL } pc_transformer_impl;
+
 /* Of a microbatch, where no number is given: torchtitan's, and torchtune's. */
 enum { PC_CROSS_ENTROPY_CHUNKS = 8 };
 
@@ -91,19 +95,21 @@ typedef struct pc_cut {
                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
     /* of ZeRO 1: 2 and 3 cut tensors anyway */
     pc_zero_partition zero_partition;
-    int64_t microbatch_size;  /* b, sequences */
-    int64_t microbatches;     /* m, of each replica in an iteration */
-    int64_t seq_len;          /* s, tokens */
-    pc_recompute recompute;   /* of every part, unless recompute_of_part says it part by part */
-    int32_t recompute_layers; /* n of those kinds that have one */
+    int64_t microbatch_size;   /* b, sequences */
+    int64_t microbatches;      /* m, of each replica in an iteration */
+    int64_t seq_len;           /* s, tokens */
+    pc_recompute recompute;    /* of every part, unless recompute_of_part says it part by part */
+    int32_t recompute_layers;  /* n of those kinds that have one */
+    int32_t recompute_modules; /* of MODULES */
     pc_cut_layout layout;
     /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
     const int32_t *layers_of_part;
-    const pc_recompute *recompute_of_part; /* in any layout, likewise; or NULL */
+    const pc_recomputation *recompute_of_part; /* in any layout, likewise; or NULL */
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
     pc_gradient_accumulation gradient_accumulation;
     pc_kernels kernels;
+    pc_transformer_impl transformer_impl;
     int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
@@ -147,9 +153,18 @@ typedef struct pc_part {
     bool has_embedding;  /* the first */
     bool has_head;       /* the last */
     pc_recompute recompute;
-    int32_t recompute_layers; /* 0 of kinds without a number */
-    int64_t offloaded_layers; /* whose activations, or those of some modules, are on the host between F and backward */
+    int32_t recompute_layers;  /* 0 of kinds without a number */
+    int32_t recompute_modules; /* 0 of all but MODULES */
+    int64_t offloaded_layers;  /* whose activations, or those of some modules, are on the host between F and backward */
 } pc_part;
+
+static inline pc_recomputation pc_part_recomputation(const pc_part *part) {
+    return (pc_recomputation){part->recompute, part->recompute_layers, part->recompute_modules};
+}
+
+static inline pc_recomputation pc_cut_recomputation(const pc_cut *cut) {
+    return (pc_recomputation){cut->recompute, cut->recompute_layers, cut->recompute_modules};
+}
 
 /* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
  * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism. Key

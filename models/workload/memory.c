@@ -11,18 +11,24 @@ typedef struct kept {
     pc_wide input;   /* the layer's own input */
     pc_wide whole;   /* with nothing recomputed */
     pc_wide scores;  /* of that, what selective recomputation leaves out */
-    pc_wide found;   /* of that, what a policy of recomputation keeps, with the input */
+    pc_wide found;   /* of that, what a policy or a set of modules keeps, with the input */
     pc_wide unread;  /* what it keeps beside that, though the backward pass does not read it */
     pc_wide w_needs; /* inputs and output gradients of matrices */
+    /* modules: the most that a BW, or a B, holds at once over `found` */
+    pc_wide bw_peak, b_peak;
 } kept;
 
-static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low) {
+static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
     pc_saved_list saved;
-    pc_layer_saved(model, slice, is_low, &saved);
+    pc_layer_saved(model, slice, is_low, modules, &saved);
+    pc_wide found = pc_saved_by_f(&saved);
     return (kept){.input = 2 * (pc_wide)slice->norm_tokens * slice->hidden,
-                  .whole = pc_saved_by_f(&saved),
+                  .whole = found + pc_saved_again(&saved),
                   .scores = pc_score_bytes(model, slice),
-                  .w_needs = pc_saved_for_w(&saved)};
+                  .found = found,
+                  .w_needs = pc_saved_for_w(&saved),
+                  .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
+                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -33,10 +39,13 @@ static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
 
 static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
     bool is_low = pc_low_precision_is_on(&model->low);
-    kept low = layer_of(model, slice, is_low);
+    kept low = layer_of(model, slice, is_low, part->recompute_modules);
     if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
-    kept wide = layer_of(model, slice, false);
+    kept wide = layer_of(model, slice, false, part->recompute_modules);
     low.whole = mean(low.whole, wide.whole, part);
+    low.found = mean(low.found, wide.found, part);
+    low.bw_peak = pc_max(low.bw_peak, wide.bw_peak);
+    low.b_peak = pc_max(low.b_peak, wide.b_peak);
     low.w_needs = mean(low.w_needs, wide.w_needs, part);
     return low;
 }
@@ -122,8 +131,7 @@ typedef struct layers_of {
 } layers_of;
 
 static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
-    int64_t n = part->recompute_layers,
-            again = pc_recomputed_layers((pc_recomputation){part->recompute, (int32_t)n}, part->layers);
+    int64_t n = part->recompute_layers, again = pc_recomputed_layers(pc_part_recomputation(part), part->layers);
     bool is_more = part->recompute >= PC_RECOMPUTE_FULL;
     return (layers_of){.all = part->layers,
                        .again = again,
@@ -136,6 +144,7 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
 /* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
+    if (recompute == PC_RECOMPUTE_MODULES) return layer->found;
     if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
     return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
 }
@@ -145,22 +154,24 @@ static pc_wide kept_of(const kept *layer, const layers_of *x) {
     return checkpoints * left_by(layer, x->recompute) + (x->all - x->again) * layer->whole;
 }
 
-/* What W finds of a layer that F kept, or B made again, whole. */
-static pc_wide left_for_w(const kept *layer) {
-    return layer->w_needs < layer->whole ? layer->w_needs : layer->whole;
+/* What is held of a layer at most, of which F has left so much, but for what a pass needs while it is at it: as much,
+ * or what B leaves W. With sequence parallelism that is more where no scores are kept. */
+static pc_wide held(const kept *layer, pc_wide left, pc_pass_forms forms) {
+    return forms.splits ? pc_max(left, layer->w_needs) : left;
 }
 
-/* The same of one that B makes again, beside what F has kept of it. */
+/* The same of one that B makes again and leaves: of a policy or of modules, beside what F has kept of it. */
 static pc_wide found_by_w(const kept *layer, const layers_of *x) {
-    bool is_policy = pc_recompute_is_policy(x->recompute);
-    return is_policy ? pc_max(layer->found, left_for_w(layer)) + layer->unread : left_for_w(layer);
+    bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
+    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread : layer->w_needs;
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
 static pc_wide taken_of(const kept *layer, const layers_of *x, pc_pass_forms forms) {
-    if (forms.has_r) return x->all * layer->whole + x->again * layer->unread;
-    if (!x->leaves_w) return kept_of(layer, x);
-    return x->again * found_by_w(layer, x) + (x->all - x->again) * layer->whole;
+    pc_wide of_others = (x->all - x->again) * held(layer, layer->whole, forms);
+    if (forms.has_r) return x->again * (held(layer, layer->whole, forms) + layer->unread) + of_others;
+    if (x->leaves_w) return x->again * found_by_w(layer, x) + of_others;
+    return forms.splits ? x->again * held(layer, left_by(layer, x->recompute), forms) + of_others : kept_of(layer, x);
 }
 
 static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms forms) {
@@ -169,6 +180,13 @@ static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms f
     if (x->leaves_w) again = found_by_w(layer, x);
     pc_wide of_others = (x->all - x->again) * pc_max(layer->whole - layer->w_needs, 0);
     return x->again * pc_max(again - layer->w_needs, 0) + of_others;
+}
+
+/* Of modules, module by module; less what has gone, as below. */
+static pc_wide working_on_modules(const kept *layer, const kept *head, bool is_for_w) {
+    if (!is_for_w) return layer->bw_peak - head->whole;
+    pc_wide over = layer->found + layer->b_peak - pc_max(layer->found, layer->w_needs);
+    return over - (head->whole - head->w_needs);
 }
 
 /* What the recomputation of `count` layers at once needs beside, less what has gone in the backward pass then: of the
@@ -195,6 +213,10 @@ static pc_wide working_on_groups(const kept *layer, const kept *head, const laye
 
 static pc_wide layers_working(const kept *layer, const kept *head, const layers_of *x, pc_pass_forms forms) {
     if (x->again == 0 || forms.has_r) return 0;
+    if (x->recompute == PC_RECOMPUTE_MODULES) {
+        pc_wide bw = working_on_modules(layer, head, false), b = working_on_modules(layer, head, true);
+        return !forms.splits ? bw : forms.mixes ? pc_max(bw, b) : b;
+    }
     pc_wide needed = working_on_groups(layer, head, x, x->leaves_w);
     return x->leaves_w && forms.mixes ? pc_max(needed, working_on_groups(layer, head, x, false)) : needed;
 }
@@ -209,27 +231,28 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 
-/* What the tensors of these modules are, as F keeps them. */
-static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
+/* What F keeps of the tensors of these modules, where it leaves others out. */
+static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t again, int32_t modules) {
     pc_saved_list saved;
     pc_wide sum = 0;
-    pc_layer_saved(model, slice, is_low, &saved);
+    pc_layer_saved(model, slice, is_low, again, &saved);
     for (int i = 0; i < saved.count; i++)
-        if (!saved.list[i].is_gradient && modules & 1 << saved.list[i].module) sum += saved.list[i].bytes;
+        if (!saved.list[i].is_gradient && !saved.list[i].is_again && modules & 1 << saved.list[i].module)
+            sum += saved.list[i].bytes;
     return sum;
 }
 
 /* Of a layer, what goes to the host: all that F keeps, or the named modules' part of it. */
 static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
                              const kept *layer) {
-    int32_t modules = cut->offload.modules;
-    pc_wide again = part->recompute == PC_RECOMPUTE_SELECTIVE ? layer->scores : 0;
-    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return layer->whole - again;
+    int32_t modules = cut->offload.modules, again = part->recompute_modules;
+    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return left_by(layer, part->recompute);
     bool is_low = pc_low_precision_is_on(&model->low);
-    pc_wide low = module_bytes(model, slice, is_low, modules);
+    bool is_left_out = part->recompute == PC_RECOMPUTE_SELECTIVE && modules & 1 << PC_MODULE_CORE_ATTN;
+    pc_wide low = module_bytes(model, slice, is_low, again, modules);
     if (is_low && part->layers > 0 && part->wide_layers > 0)
-        low = mean(low, module_bytes(model, slice, false, modules), part);
-    return low - (modules & 1 << PC_MODULE_CORE_ATTN ? again : 0);
+        low = mean(low, module_bytes(model, slice, false, again, modules), part);
+    return low - (is_left_out ? layer->scores : 0);
 }
 
 /* As part of passes two layers' at a time are on their way, as Transformer Engine's double buffers have them; and where

@@ -24,17 +24,19 @@ extern "C" {
  * keeps inputs of matrices in few bits (low_precision.h) makes of each 2 bytes its format's; flash attention's output
  * stands beside that in 16 bits, for its backward pass reads it. */
 typedef struct pc_part_activation {
-    /* What F keeps and R makes again. Without R passes, what F keeps; or, where B makes whole layers again, one at a
-     * time, and leaves them to W, what W finds of them then: as much as if nothing were recomputed. */
+    /* What F keeps and R makes again. Without R passes, what F keeps; or what W finds where that is more, for B makes
+     * something again and leaves it, or leaves gradients that are more than what it frees. */
     int64_t taken;
     /* Of that, what B gives back where W is a pass of its own: W needs the input and the output gradient of each of its
      * matrices ('Zero Bubble', arXiv 2401.10241, table 1). Of a GPT layer it needs s*b*h (8 + 24/t), which is 32*s*b*h
      * alone, or s*b*h (4 + 28/t) with sequence parallelism: what comes back to the ends of attention and MLP stays as B
-     * gathered it, for all tokens. Layer by layer never negative: where W needs more than F took
-     * (sequence parallelism without scores), B frees nothing, and what is held until W is more than is said here. */
+     * gathered it, for all tokens. Never negative: where W needs more of a
+     * layer than F took (sequence parallelism without scores), `taken` has what W needs, and B frees nothing. */
     int64_t b_frees;
-    int64_t kept; /* of `taken`, what is there between F and R, or the B that recomputes whole layers; else all of it */
-    /* What a pass needs beside that while it runs. It is the recomputed part of one layer, less what the head has given
+    int64_t
+        kept; /* of `taken`, what is there between F and R, or the B that leaves more than it found; else all of it */
+    /* What a pass needs beside that while it runs. Of modules (recompute.h) it is the most that is there at once of one
+     * layer, module by module (saved.h). It is the recomputed part of one layer, less what the head has given
      * back before; of that part B leaves W its share, so that the rest counts. If the loss works with more
      * (pc_cross_entropy: 2*s*b*V/t in place), it is that. With sequence parallelism one gathered tensor is added,
      * 2*s*b*h. */

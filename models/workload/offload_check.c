@@ -7,7 +7,8 @@
 /* ---- whole layers, copied within their passes ---- */
 
 static bool recomputes_layers(const pc_cut *cut) {
-    return cut->recompute_of_part || (cut->recompute != PC_RECOMPUTE_NONE && cut->recompute != PC_RECOMPUTE_SELECTIVE);
+    bool is_by_module = cut->recompute == PC_RECOMPUTE_SELECTIVE || cut->recompute == PC_RECOMPUTE_MODULES;
+    return cut->recompute_of_part || (cut->recompute != PC_RECOMPUTE_NONE && !is_by_module);
 }
 
 /* As Megatron-LM, which refuses both (megatron/core/transformer/transformer_config.py). */
@@ -39,7 +40,7 @@ static pc_code check_activations(const pc_cut *cut, pc_error *error) {
     if (recomputes_layers(cut))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "offload of activations beside recompute of whole layers or by a policy, which leaves "
-                            "little to offload; expected recompute none or selective");
+                            "little to offload; expected recompute none, selective or by modules");
     if (kinds == PC_OFFLOAD_FINE_GRAINED && cut->offload.modules == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "offload fine-grained without offload_modules; expected some, such as core_attn+attn_proj");
@@ -50,9 +51,6 @@ static pc_code check_state(const pc_cut *cut, pc_error *error) {
     double fraction = cut->offload.optimizer_fraction;
     if (!(fraction >= 0 && fraction <= 1))
         return pc_error_set(error, PC_ERROR_INPUT, "optimizer_offload_fraction %g; expected 0 to 1", fraction);
-    if (pc_cut_gives_tensors(cut))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "offload of state with zero_partition tensor; expected zero_partition even");
     if (!(cut->offload.kinds & PC_OFFLOAD_PARAMETERS)) return PC_OK;
     if (cut->zero != 3 || cut->dp < 2)
         return pc_error_set(error, PC_ERROR_INPUT,

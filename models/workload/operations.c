@@ -47,16 +47,15 @@ static void add_forward(pc_builder *b, const pc_part *part) {
     if (part->has_head) pc_add_head_forward(b);
 }
 
-static pc_recomputation recomputation_of(const pc_part *part) {
-    return (pc_recomputation){part->recompute, part->recompute_layers};
-}
-
 static void add_layer_again(pc_builder *b, const void *how) {
-    pc_recompute kind = *(const pc_recompute *)how;
+    const pc_part *part = how;
+    pc_recompute kind = part->recompute;
     if (kind == PC_RECOMPUTE_SELECTIVE) {
         if (b->model->attention == PC_ATTENTION_MATERIALISED) pc_add_attention_again(b);
     } else if (pc_recompute_is_policy(kind)) {
         pc_add_policy_again(b, pc_recompute_kept(b->model, kind));
+    } else if (kind == PC_RECOMPUTE_MODULES) {
+        pc_add_modules_again(b, part->recompute_modules);
     } else {
         pc_add_layer_forward(b);
     }
@@ -65,10 +64,10 @@ static void add_layer_again(pc_builder *b, const void *how) {
 /* What the part's recomputation asks for, of the layers that it asks it for. */
 static void add_recomputation(pc_builder *b, const pc_part *part) {
     bool is_backward = b->is_backward;
-    int64_t layers = pc_recomputed_layers(recomputation_of(part), part->layers);
+    int64_t layers = pc_recomputed_layers(pc_part_recomputation(part), part->layers);
     b->is_backward = false;
     b->is_again = true;
-    add_groups(b, groups_of(b, part, layers), add_layer_again, &part->recompute);
+    add_groups(b, groups_of(b, part, layers), add_layer_again, part);
     b->is_again = false;
     b->is_backward = is_backward;
 }

@@ -145,16 +145,21 @@ static void add_attention_half(pc_builder *b) {
     add_residual(b);
 }
 
-static void add_mlp_half(pc_builder *b) {
+/* From what the norm puts out, which is cast behind it or by itself, to what is added to the residual. */
+static void add_mlp(pc_builder *b, pc_maker maker) {
     pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
-    pc_add_norm(b, "norm");
-    pc_add_input_cast(b, &up, PC_MAKER_NORM);
+    pc_add_input_cast(b, &up, maker);
     pc_add_low_gather(b, "mlp_up", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &up);
     add_activation(b);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
     pc_add_reduction(b, "mlp_down", false);
+}
+
+static void add_mlp_half(pc_builder *b) {
+    pc_add_norm(b, "norm");
+    add_mlp(b, PC_MAKER_NORM);
     add_residual(b);
 }
 
@@ -201,6 +206,31 @@ void pc_add_layer_forward(pc_builder *b) {
 void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
     add_mlp_backward(b, passes);
     add_attention_half_backward(b, passes);
+}
+
+/* ---- modules ---- */
+
+/* With the cast behind it: what waits for W in few bits is made from the norm's output. */
+static void add_norm_again(pc_builder *b, const pc_matrix *matrix) {
+    pc_add_norm(b, "norm");
+    pc_add_input_cast(b, matrix, PC_MAKER_NORM);
+}
+
+/* The MLP begins with the norm where both are one module, or where the norm's output has been dropped. */
+static void add_mlp_again(pc_builder *b, bool has_norm) {
+    if (has_norm) pc_add_norm(b, "norm");
+    add_mlp(b, has_norm ? PC_MAKER_NORM : PC_MAKER_OTHER);
+}
+
+void pc_add_modules_again(pc_builder *b, int32_t modules) {
+    pc_matrix qkv = make_qkv(&b->slice), up = make_up(&b->slice);
+    bool drops_norms = modules & PC_RECOMPUTES_LAYERNORM && b->slice.has_norms_apart;
+    if (modules & PC_RECOMPUTES_MLP)
+        add_mlp_again(b, drops_norms || !b->slice.has_norms_apart);
+    else if (drops_norms)
+        add_norm_again(b, &up);
+    if (modules & PC_RECOMPUTES_CORE_ATTN) add_attention_forward(b);
+    if (drops_norms) add_norm_again(b, &qkv);
 }
 
 /* ---- what a policy leaves out ---- */

@@ -92,6 +92,8 @@ void pc_add_layer_forward(pc_builder *b);
 void pc_add_layer_backward(pc_builder *b, pc_backward passes);
 /* Scores, softmax, dropout and values, once more. */
 void pc_add_attention_again(pc_builder *b);
+/* A set of modules (recompute.h), in the order of the backward pass. */
+void pc_add_modules_again(pc_builder *b, int32_t modules);
 /* What a policy that keeps `kept` (recompute.h) leaves out of a layer, as far as the backward pass reads it. */
 void pc_add_policy_again(pc_builder *b, int kept);
 

@@ -9,7 +9,8 @@ enum {
     MLP_IN = PC_KEEPS_GATE | PC_KEEPS_UP
 };
 
-/* UNIFORM, BLOCK and EVERY have their number behind the name; what OP keeps depends on the model. */
+/* UNIFORM, BLOCK and EVERY have their number behind the name, MODULES its modules; what OP keeps depends on the model.
+ */
 static const struct {
     const char *name;
     int kept;
@@ -30,7 +31,12 @@ static const struct {
     [PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLP] = {"save_dot_except_mlp", ATTENTION},
     [PC_RECOMPUTE_SAVE_QKV_PROJ] = {"save_qkv_proj", PROJECTIONS},
     [PC_RECOMPUTE_SAVE_OUT_PROJ] = {"save_out_proj", PC_KEEPS_OUTPUT},
+    [PC_RECOMPUTE_MODULES] = {"selective:", 0},
 };
+
+/* By bit. */
+static const char *const modules[] = {"core_attn", "layernorm", "mlp"};
+enum { MODULES = sizeof modules / sizeof *modules };
 
 /* ---- names ---- */
 
@@ -46,14 +52,34 @@ static int32_t number_of(const char *text, size_t length) {
     return number;
 }
 
+static int32_t module_of(const char *text, size_t length) {
+    for (int i = 0; i < MODULES; i++)
+        if (strlen(modules[i]) == length && memcmp(text, modules[i], length) == 0) return 1 << i;
+    return 0;
+}
+
+int32_t pc_recompute_modules_parse(const char *text, size_t length, char between) {
+    int32_t set = 0;
+    for (const char *end = text + length;; text++) {
+        const char *next = memchr(text, between, (size_t)(end - text));
+        if (!next) next = end;
+        int32_t one = module_of(text, (size_t)(next - text));
+        if (!one || set & one) return 0;
+        set |= one;
+        if (next == end) return set;
+        text = next;
+    }
+}
+
 bool pc_recomputation_parse(const char *text, size_t length, pc_recomputation *recomputation) {
     for (pc_recompute kind = 0; kind < PC_RECOMPUTE_KINDS; kind++) {
         size_t own = strlen(kinds[kind].name);
-        bool has_layers = pc_recompute_has_layers(kind);
+        bool has_layers = pc_recompute_has_layers(kind), has_modules = kind == PC_RECOMPUTE_MODULES;
         if (length < own || memcmp(text, kinds[kind].name, own) != 0) continue;
         int32_t layers = has_layers ? number_of(text + own, length - own) : 0;
-        if (has_layers ? layers == 0 : length != own) continue;
-        *recomputation = (pc_recomputation){kind, layers};
+        int32_t set = has_modules ? pc_recompute_modules_parse(text + own, length - own, '+') : 0;
+        if (has_layers || has_modules ? !layers && !set : length != own) continue;
+        *recomputation = (pc_recomputation){kind, layers, set};
         return true;
     }
     return false;
@@ -63,13 +89,22 @@ void pc_recomputation_write(pc_recomputation recomputation, char *text) {
     int used = snprintf(text, PC_RECOMPUTATION_SIZE, "%s", kinds[recomputation.kind].name);
     if (pc_recompute_has_layers(recomputation.kind))
         snprintf(text + used, PC_RECOMPUTATION_SIZE - (size_t)used, "%d", (int)recomputation.layers);
+    if (recomputation.kind != PC_RECOMPUTE_MODULES) return;
+    const char *between = "";
+    for (int i = 0; i < MODULES; i++) {
+        if (!(recomputation.modules >> i & 1)) continue;
+        used += snprintf(text + used, PC_RECOMPUTATION_SIZE - (size_t)used, "%s%s", between, modules[i]);
+        between = "+";
+    }
 }
 
 void pc_recomputation_names(const char *between, char *text, size_t size) {
     size_t used = 0;
     for (pc_recompute kind = 0; kind < PC_RECOMPUTE_KINDS && used < size; kind++)
         used += (size_t)snprintf(text + used, size - used, "%s%s%s", kind ? between : "", kinds[kind].name,
-                                 pc_recompute_has_layers(kind) ? "N" : "");
+                                 pc_recompute_has_layers(kind)  ? "N"
+                                 : kind == PC_RECOMPUTE_MODULES ? "core_attn+layernorm+mlp"
+                                                                : "");
 }
 
 /* ---- policies ---- */

@@ -29,7 +29,9 @@ extern "C" {
  * this order, the first and every other one, and what flash attention and reduce-scatters put out. A product with a
  * bias is another operator of torch's, which the list lacks: of such models attention alone is kept.
  * The others are MaxText's remat policies, by its names: MINIMAL keeps all products of weights, MINIMAL_WITH_CONTEXT
- * attention's output as well, ... (github.com/AI-Hypercomputer/maxtext, get_remat_policy of its decoders). */
+ * attention's output as well, ... (github.com/AI-Hypercomputer/maxtext, get_remat_policy of its decoders).
+ *
+ * MODULES recomputes those of a set, as Megatron-LM's --recompute-modules names them. */
 typedef enum pc_recompute {
     PC_RECOMPUTE_NONE,
     PC_RECOMPUTE_SELECTIVE,
@@ -45,20 +47,42 @@ typedef enum pc_recompute {
     PC_RECOMPUTE_SAVE_DOT_EXCEPT_MLP,
     PC_RECOMPUTE_SAVE_QKV_PROJ,
     PC_RECOMPUTE_SAVE_OUT_PROJ,
+    PC_RECOMPUTE_MODULES,
     PC_RECOMPUTE_KINDS
 } pc_recompute;
 
-/* A kind, and its number of layers: of a kind that has none, 0. */
+/* Sets of MODULES (Megatron-LM, megatron/core/transformer/transformer_layer.py, attention.py).
+ *
+ * CORE_ATTN: attention, from scores to values, runs again from queries, keys and values: of a flash kernel, too, whose
+ * output goes unless it is the next matrix's input as it stands. LAYERNORM: the outputs of both norms go and are made
+ * again for the weights' gradients behind them. Where a norm and the matrix behind it are one module (Transformer
+ * Engine's LayerNormLinear) there is no output to drop, and this does nothing. MLP: the whole MLP runs again from its
+ * input, to its last product and its sum; with the norm that is one module with it.
+ *
+ * Those of mixtures of experts (moe, moe_act, shared_experts) and of latent attention (mla_up_proj) are none here. */
+enum {
+    PC_RECOMPUTES_CORE_ATTN = 1,
+    PC_RECOMPUTES_LAYERNORM = 2,
+    PC_RECOMPUTES_MLP = 4,
+    PC_RECOMPUTES_ALL = 7 /* the three together */
+};
+
+/* A kind; its number of layers, of a kind that has none 0; and of MODULES which, one or more, of others 0. */
 typedef struct pc_recomputation {
     pc_recompute kind;
     int32_t layers;
+    int32_t modules;
 } pc_recomputation;
 
 enum { PC_RECOMPUTE_LAYERS_MAX = 65535 };
 
-/* "none", "selective", "full", "full-uniform-4", "full-block-2", "selective-2", "selective-op", "minimal", ...: the
- * words are Megatron's, torchtitan's and MaxText's, joined. False if `length` bytes of text are no such name. */
+/* "none", "selective", "full", "full-uniform-4", "full-block-2", "selective-2", "selective-op", "minimal",
+ * "selective:core_attn+mlp", ...: the words are Megatron's, torchtitan's and MaxText's, joined. Modules come in any
+ * order, each once. False if `length` bytes of text are no such name. */
 bool pc_recomputation_parse(const char *text, size_t length, pc_recomputation *recomputation);
+
+/* Names of modules between `between`, in any order, each once, and at least one: the set, or 0 if they are no such. */
+int32_t pc_recompute_modules_parse(const char *text, size_t length, char between);
 
 /* The way back; `text` has PC_RECOMPUTATION_SIZE bytes. */
 enum { PC_RECOMPUTATION_SIZE = 48 };
@@ -72,16 +96,18 @@ static inline bool pc_recompute_has_layers(pc_recompute kind) {
 }
 
 static inline bool pc_recompute_is_policy(pc_recompute kind) {
-    return kind >= PC_RECOMPUTE_OP;
+    return kind >= PC_RECOMPUTE_OP && kind <= PC_RECOMPUTE_SAVE_OUT_PROJ;
 }
 
-/* One number for both, in lists of numbers: the kind in the lowest 16 bits. */
+/* One number for all three, in lists of numbers: the kind in the lowest 16 bits, the number in the next 16. */
 static inline int64_t pc_recomputation_code(pc_recomputation recomputation) {
-    return (int64_t)recomputation.layers << 16 | (int64_t)recomputation.kind;
+    return (int64_t)recomputation.modules << 32 | (int64_t)recomputation.layers << 16 | (int64_t)recomputation.kind;
 }
 static inline pc_recomputation pc_recomputation_of_code(int64_t code) {
-    return (pc_recomputation){(pc_recompute)(code & 0xffff), (int32_t)(code >> 16)};
+    return (pc_recomputation){(pc_recompute)(code & 0xffff), (int32_t)(code >> 16 & 0xffff), (int32_t)(code >> 32)};
 }
+#define PC_RECOMPUTATION_CODE_MAX                                                                                      \
+    ((int64_t)PC_RECOMPUTES_ALL << 32 | (int64_t)PC_RECOMPUTE_LAYERS_MAX << 16 | (PC_RECOMPUTE_KINDS - 1))
 
 /* Outputs of a layer that a policy keeps. GATE: of the first matrix of the MLP, which is the only one without SwiGLU,
  * and then stands for UP as well. */

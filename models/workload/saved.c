@@ -4,12 +4,22 @@
 
 static void add(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom) {
     assert(saved->count < PC_SAVED_MAX);
-    if (bytes > 0) saved->list[saved->count++] = (pc_saved){name, module, bytes, for_whom, false};
+    if (bytes > 0) saved->list[saved->count++] = (pc_saved){name, module, bytes, for_whom, false, false, module};
+}
+
+/* One that is dropped if `is_again`, and made when the backward pass comes to `made_at`. */
+static void add_again(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom,
+                      bool is_again, pc_module made_at) {
+    int count = saved->count;
+    add(saved, name, module, bytes, for_whom);
+    if (saved->count == count) return;
+    saved->list[count].is_again = is_again;
+    saved->list[count].made_at = made_at;
 }
 
 static void add_gradient(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes) {
     assert(saved->count < PC_SAVED_MAX);
-    saved->list[saved->count++] = (pc_saved){name, module, bytes, PC_FOR_W, true};
+    saved->list[saved->count++] = (pc_saved){name, module, bytes, PC_FOR_W, true, false, module};
 }
 
 /* Inputs of matrices and gradients of their outputs, as their product of weights' gradients reads them. */
@@ -29,26 +39,42 @@ pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice) {
 }
 
 /* Flash attention's backward pass reads its output, which is the next matrix's input where that is kept in 16 bits. */
-static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format,
+static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
                           pc_saved_list *saved) {
+    bool drops_core = modules & PC_RECOMPUTES_CORE_ATTN;
+    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart;
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, query = (pc_wide)slice->tokens * slice->query;
     bool reads_output = model->attention == PC_ATTENTION_FLASH, is_few = pc_product_format_is_low(format);
     add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
-    add(saved, "qkv_input", PC_MODULE_QKV, operand_bytes(format, rows), PC_FOR_W);
+    add_again(saved, "qkv_input", PC_MODULE_QKV, operand_bytes(format, rows), PC_FOR_W, drops_norm, PC_MODULE_QKV);
     add(saved, "query_key_value", PC_MODULE_CORE_ATTN, 2 * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B);
-    add(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B);
-    if (is_few && reads_output) add(saved, "context", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B);
+    add_again(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B, drops_core,
+              PC_MODULE_CORE_ATTN);
+    if (is_few && reads_output)
+        add_again(saved, "context", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, drops_core, PC_MODULE_CORE_ATTN);
+    else if (drops_core && reads_output)
+        add_again(saved, "context_again", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, true, PC_MODULE_CORE_ATTN);
     add(saved, "attn_proj_input", PC_MODULE_ATTN_PROJ, operand_bytes(format, query),
         PC_FOR_W | (!is_few && reads_output ? PC_FOR_B : 0));
     if (model->has_dropout) add(saved, "attn_mask", PC_MODULE_ATTN_RESIDUAL, rows, PC_FOR_B);
 }
 
-static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_format format, pc_saved_list *saved) {
+/* An MLP that is made again keeps its input, which a norm apart has put out in 16 bits, unless that is dropped, too; a
+ * norm that is one with it is made again from its own. */
+static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
+                    pc_saved_list *saved) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, tokens = slice->tokens;
+    bool is_again = modules & PC_RECOMPUTES_MLP, is_apart = slice->has_norms_apart;
+    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && is_apart, is_few = pc_product_format_is_low(format);
+    bool keeps_input = is_again && is_apart && !drops_norm;
+    pc_module begin = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
     add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
-    add(saved, "mlp_up_input", PC_MODULE_MLP_UP, operand_bytes(format, rows), PC_FOR_W);
-    add(saved, "mlp_act_input", PC_MODULE_MLP_ACT, 2 * tokens * slice->up, PC_FOR_B);
-    add(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, operand_bytes(format, tokens * slice->ffn), PC_FOR_W);
+    if (keeps_input && is_few) add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
+    add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, operand_bytes(format, rows), PC_FOR_W,
+              drops_norm || (is_again && !(keeps_input && !is_few)), begin);
+    add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT, 2 * tokens * slice->up, PC_FOR_B, is_again, begin);
+    add_again(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, operand_bytes(format, tokens * slice->ffn), PC_FOR_W,
+              is_again, begin);
     if (model->has_dropout) add(saved, "mlp_mask", PC_MODULE_MLP_RESIDUAL, rows, PC_FOR_B);
 }
 
@@ -61,18 +87,25 @@ static void add_gradients(const pc_slice *slice, pc_product_format format, pc_sa
     add_gradient(saved, "mlp_down_gradient", PC_MODULE_MLP_DOWN, operand_bytes(format, whole_rows));
 }
 
-void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, pc_saved_list *saved) {
+void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved) {
     pc_product_format format = operand_format(model, is_low);
     saved->count = 0;
-    add_attention(model, slice, format, saved);
-    add_mlp(model, slice, format, saved);
+    add_attention(model, slice, format, modules, saved);
+    add_mlp(model, slice, format, modules, saved);
     add_gradients(slice, format, saved);
 }
 
 pc_wide pc_saved_by_f(const pc_saved_list *saved) {
     pc_wide sum = 0;
     for (int i = 0; i < saved->count; i++)
-        if (!saved->list[i].is_gradient) sum += saved->list[i].bytes;
+        if (!saved->list[i].is_gradient && !saved->list[i].is_again) sum += saved->list[i].bytes;
+    return sum;
+}
+
+pc_wide pc_saved_again(const pc_saved_list *saved) {
+    pc_wide sum = 0;
+    for (int i = 0; i < saved->count; i++)
+        if (saved->list[i].is_again) sum += saved->list[i].bytes;
     return sum;
 }
 
@@ -81,4 +114,37 @@ pc_wide pc_saved_for_w(const pc_saved_list *saved) {
     for (int i = 0; i < saved->count; i++)
         if (saved->list[i].for_whom & PC_FOR_W) sum += saved->list[i].bytes;
     return sum;
+}
+
+/* What the backward pass through a module begins with, over what was there: what it makes again, and what it leaves W.
+ */
+static pc_wide begun(const pc_saved_list *saved, pc_module module, bool leaves_w) {
+    pc_wide sum = 0;
+    for (int i = 0; i < saved->count; i++) {
+        const pc_saved *x = &saved->list[i];
+        if (x->is_again && x->made_at == module) sum += x->bytes;
+        if (x->is_gradient && leaves_w && x->module == module) sum += x->bytes;
+    }
+    return sum;
+}
+
+/* What is gone when it is through. */
+static pc_wide ended(const pc_saved_list *saved, pc_module module, bool leaves_w) {
+    pc_wide sum = 0;
+    for (int i = 0; i < saved->count; i++) {
+        const pc_saved *x = &saved->list[i];
+        bool stays = x->is_gradient || (leaves_w && x->for_whom & PC_FOR_W);
+        if (x->module == module && !stays) sum += x->bytes;
+    }
+    return sum;
+}
+
+pc_wide pc_saved_peak(const pc_saved_list *saved, bool leaves_w) {
+    pc_wide level = 0, peak = 0;
+    for (int module = PC_MODULES - 1; module >= 0; module--) {
+        level += begun(saved, (pc_module)module, leaves_w);
+        if (level > peak) peak = level;
+        level -= ended(saved, (pc_module)module, leaves_w);
+    }
+    return peak;
 }

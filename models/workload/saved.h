@@ -3,6 +3,7 @@
 #define PC_MODELS_WORKLOAD_SAVED_H
 
 #include "models/workload/model.h"
+#include "models/workload/recompute.h"
 #include "models/workload/slice.h"
 
 #include <stdbool.h>
@@ -31,6 +32,8 @@ typedef struct pc_saved {
     pc_wide bytes;
     int for_whom;
     bool is_gradient; /* of a matrix's output: B has it, and leaves it to W; all others are F's */
+    bool is_again;    /* F drops it, and the backward pass makes it again when it comes to the module `made_at` */
+    pc_module made_at;
 } pc_saved;
 
 enum { PC_SAVED_MAX = 32 };
@@ -40,17 +43,23 @@ typedef struct pc_saved_list {
     int count;
 } pc_saved_list;
 
-/* One layer with nothing recomputed. `is_low`: of the model's recipe, which keeps the inputs of matrices in few bits
- * where it says so; else of 16 bits. Where a recipe keeps a copy in few bits of what attention's backward pass reads in
- * 16, there are both. Vectors, and numbers a row, are left out. */
-void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, pc_saved_list *saved);
+/* One layer of which this set of modules is recomputed (recompute.h), 0: none. `is_low`: of the model's recipe, which
+ * keeps the inputs of matrices in few bits where it says so; else of 16 bits. Where a recipe keeps a copy in few bits
+ * of what attention's backward pass reads in 16, there are both. Vectors, and numbers a row, are left out. */
+void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved);
 
 /* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score. None with
  * flash attention. */
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice);
 
-/* What F keeps of a layer; and what W needs of it, with the gradients that B leaves. */
+/* What F keeps of a layer; what is made again beside that; and what W needs, with the gradients that B leaves. */
 pc_wide pc_saved_by_f(const pc_saved_list *saved);
+pc_wide pc_saved_again(const pc_saved_list *saved);
 pc_wide pc_saved_for_w(const pc_saved_list *saved);
+
+/* The most that a backward pass holds of the layer at once, over what F kept of it, 0 or more. It goes module by module
+ * from the last one on, makes again what that needs, and is done with it. `leaves_w`: what W needs stays, with the
+ * gradients. Other gradients are left out. */
+pc_wide pc_saved_peak(const pc_saved_list *saved, bool leaves_w);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct pc_slice {
                            * value heads are fewer than ranks and stand on several */
     bool is_cut;          /* t > 1: there are collectives */
     bool is_sequence_cut; /* and sequence parallelism */
+    bool has_norms_apart; /* a norm is a module of its own, and not one with the matrix behind it */
 } pc_slice;
 
 /* For a checked cut. */

@@ -1,0 +1,302 @@
+/* Recomputation by module: what each set frees of a layer, what that costs, in one pass or with B and W apart; and what
+ * B leaves W where it has gathered gradients. */
+#include "tests/iteration_example.h"
+#include "tests/random_model.h"
+
+#include <string.h>
+
+enum { ALL = PC_RECOMPUTES_ALL };
+
+/* One layer's tensors, in bytes of one rank. */
+typedef struct sizes {
+    wide rows, query, up, ffn, scores, mask;
+} sizes;
+
+static sizes sizes_of(const pc_model *model, const pc_cut *cut) {
+    wide t = cut->tp, sb = cut->seq_len * cut->microbatch_size, heads = model->heads / cut->tp;
+    bool is_cut = cut->sequence_parallel && cut->tp > 1, is_flash = model->attention == PC_ATTENTION_FLASH;
+    wide rows = sb * model->hidden / (is_cut ? t : 1), ffn = sb * (model->ffn_hidden / t);
+    return (sizes){.rows = 2 * rows,
+                   .query = 2 * sb * heads * model->head_dim,
+                   .up = 2 * (model->mlp == PC_MLP_SWIGLU ? 2 : 1) * ffn,
+                   .ffn = 2 * ffn,
+                   .scores = is_flash ? 0 : (model->has_dropout ? 5 : 2) * heads * sb * cut->seq_len,
+                   .mask = model->has_dropout ? rows : 0};
+}
+
+static pc_part_activation layers_of(const pc_model *model, const pc_cut *cut, int64_t layers, int32_t modules,
+                                    pc_pass_forms forms) {
+    const pc_part part = {.layers = layers,
+                          .recompute = modules ? PC_RECOMPUTE_MODULES : PC_RECOMPUTE_NONE,
+                          .recompute_modules = modules};
+    pc_part_activation x;
+    assert_int_equal(pc_part_activations(model, cut, &part, forms, &x, NULL), PC_OK);
+    return x;
+}
+
+/* ---- names ---- */
+
+static void test_names(void **state) {
+    (void)state;
+    char text[PC_RECOMPUTATION_SIZE];
+    pc_recomputation found, back;
+    for (int32_t set = 1; set <= ALL; set++) {
+        const pc_recomputation one = {.kind = PC_RECOMPUTE_MODULES, .modules = set};
+        pc_recomputation_write(one, text);
+        assert_true(pc_recomputation_parse(text, strlen(text), &found));
+        back = pc_recomputation_of_code(pc_recomputation_code(one));
+        assert_true(found.kind == one.kind && found.modules == set && found.layers == 0);
+        assert_true(back.kind == one.kind && back.modules == set && back.layers == 0);
+    }
+    assert_string_equal(text, "selective:core_attn+layernorm+mlp");
+    assert_true(pc_recomputation_parse("selective:mlp+core_attn", 23, &found) && found.modules == 5);
+    back = pc_recomputation_of_code(pc_recomputation_code((pc_recomputation){PC_RECOMPUTE_BLOCK, 65535, 0}));
+    assert_true(back.kind == PC_RECOMPUTE_BLOCK && back.layers == 65535 && back.modules == 0);
+    static const char *const wrong[] = {"selective:",     "selective:moe",     "selective:mlp+",
+                                        "selective:+mlp", "selective:mlp+mlp", "selective:mlp,core_attn"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(pc_recomputation_parse(wrong[i], strlen(wrong[i]), &found));
+}
+
+/* ---- memory ---- */
+
+/* core_attn: the scores. layernorm: both norms' outputs, if they are the norms' own. mlp: inputs of activation and
+ * down; and of up, unless a norm apart has put it out, which is the MLP's input then. */
+static wide freed(const sizes *x, int32_t set, bool is_apart) {
+    bool norms = set & PC_RECOMPUTES_LAYERNORM && is_apart, mlp = set & PC_RECOMPUTES_MLP;
+    return (set & PC_RECOMPUTES_CORE_ATTN ? x->scores : 0) + (norms ? 2 * x->rows : 0) + (mlp ? x->up + x->ffn : 0) +
+           (mlp && !is_apart ? x->rows : 0);
+}
+
+static void test_what_is_kept(void **state) {
+    (void)state;
+    test_random random = {31};
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int32_t set = (int32_t)(i % ALL) + 1;
+        cut.transformer_impl = (pc_transformer_impl)(i / ALL % 2);
+        sizes x = sizes_of(&model, &cut);
+        wide gone = freed(&x, set, cut.transformer_impl == PC_TRANSFORMER_LOCAL);
+        pc_part_activation none = layers_of(&model, &cut, 3, 0, (pc_pass_forms){0});
+        pc_part_activation some = layers_of(&model, &cut, 3, set, (pc_pass_forms){0});
+        assert_wide_equal((wide)none.taken - some.taken, 3 * gone);
+        assert_wide_equal(some.kept, some.taken);
+        some = layers_of(&model, &cut, 3, set, (pc_pass_forms){.has_r = true});
+        bool has_copy = set & PC_RECOMPUTES_CORE_ATTN && model.attention == PC_ATTENTION_FLASH;
+        assert_wide_equal(some.taken, none.taken + (has_copy ? 3 * x.query : 0));
+        assert_wide_equal(some.kept, none.taken - 3 * gone);
+        assert_wide_equal(some.working, none.working);
+    }
+}
+
+/* Of one layer. The MLP: all that it makes again, less the mask behind it. Attention: the scores, or a flash
+ * kernel's output, when the MLP and the output matrix's input have gone. */
+static void test_what_a_pass_works_with(void **state) {
+    (void)state;
+    test_random random = {32};
+    int more = 0;
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        cut.transformer_impl = (pc_transformer_impl)(i % 2);
+        sizes x = sizes_of(&model, &cut);
+        wide gathered = layers_of(&model, &cut, 1, 0, (pc_pass_forms){0}).working;
+        wide mlp = freed(&x, PC_RECOMPUTES_MLP, i % 2), gone = 2 * x.rows + x.up + x.ffn + 2 * x.mask + x.query;
+        wide again = model.attention == PC_ATTENTION_FLASH ? x.query : x.scores, rest = again - gone;
+        pc_part_activation some = layers_of(&model, &cut, 2, PC_RECOMPUTES_MLP, (pc_pass_forms){0});
+        assert_wide_equal(some.working, (mlp > x.mask ? mlp - x.mask : 0) + gathered);
+        some = layers_of(&model, &cut, 2, PC_RECOMPUTES_CORE_ATTN, (pc_pass_forms){0});
+        assert_wide_equal(some.working, (rest > 0 ? rest : 0) + gathered);
+        more += rest > 0;
+        pc_part_activation mixed =
+                               layers_of(&model, &cut, 2, i % ALL + 1, (pc_pass_forms){.splits = true, .mixes = true}),
+                           split = layers_of(&model, &cut, 2, i % ALL + 1, (pc_pass_forms){.splits = true}),
+                           whole = layers_of(&model, &cut, 2, i % ALL + 1, (pc_pass_forms){0});
+        assert_true(mixed.working == (split.working > whole.working ? split.working : whole.working));
+    }
+    assert_true(more > 0);
+}
+
+/* Whatever is recomputed, W needs the same of a layer; what is held is that, or what F kept where that is more. */
+static void test_apart(void **state) {
+    (void)state;
+    test_random random = {33};
+    const pc_pass_forms apart = {.splits = true};
+    int takes_more = 0;
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int32_t set = (int32_t)(i % (ALL + 1));
+        pc_part_activation none = layers_of(&model, &cut, 1, 0, apart), some = layers_of(&model, &cut, 4, set, apart);
+        wide left = none.taken - none.b_frees, kept = layers_of(&model, &cut, 4, set, (pc_pass_forms){0}).taken;
+        assert_wide_equal(some.kept, kept);
+        assert_wide_equal(some.taken, kept > 4 * left ? kept : 4 * left);
+        assert_wide_equal(some.taken - some.b_frees, 4 * left);
+        takes_more += some.taken > some.kept;
+    }
+    assert_true(takes_more > 0);
+}
+
+/* GPT on 8 ranks with sequence parallelism and a flash kernel: 34sbh/t between F and B; then W needs 28sbh/t, and two
+ * output gradients as B has gathered them, 4sbh. Without sequence parallelism the inputs are whole as well: F has
+ * 10sbh + 24sbh/t, W 8sbh + 24sbh/t. */
+static void test_gathered_gradients(void **state) {
+    (void)state;
+    test_random random = {34};
+    const pc_pass_forms apart = {.splits = true};
+    pc_model model = random_gpt(&random);
+    model.hidden = 4096;
+    model.ffn_hidden = 4 * 4096;
+    model.heads = model.kv_heads = 32;
+    model.head_dim = 128;
+    model.attention = PC_ATTENTION_FLASH;
+    pc_cut cut = {.tp = 8,
+                  .pp = 1,
+                  .dp = 1,
+                  .chunks = 1,
+                  .sequence_parallel = true,
+                  .microbatch_size = 1,
+                  .microbatches = 1,
+                  .seq_len = 2048};
+    wide sbh = 2048 * 4096;
+    pc_part_activation x = layers_of(&model, &cut, 2, 0, apart);
+    assert_wide_equal(8 * x.kept, 2 * 34 * sbh);
+    assert_wide_equal(8 * x.taken, 2 * (28 + 8 * 4) * sbh);
+    assert_int_equal(x.b_frees, 0);
+    cut.sequence_parallel = false;
+    x = layers_of(&model, &cut, 2, 0, apart);
+    assert_wide_equal(8 * x.kept, 2 * (80 + 24) * sbh);
+    assert_int_equal(x.taken, x.kept);
+    assert_wide_equal(8 * (wide)(x.taken - x.b_frees), 2 * (64 + 24) * sbh);
+}
+
+/* A recipe that keeps inputs in 8 bits: attention's output in 16 stands beside that, and core_attn drops it. Of the
+ * MLP, 1 byte a number of the inputs of up and down, 2 of the activation's. */
+static void test_few_bits(void **state) {
+    (void)state;
+    pc_model model = llama3(8);
+    pc_cut cut = {.tp = 2,
+                  .pp = 1,
+                  .dp = 1,
+                  .chunks = 1,
+                  .sequence_parallel = true,
+                  .microbatch_size = 1,
+                  .microbatches = 1,
+                  .seq_len = 4096};
+    model.low = (pc_low_precision){
+        .product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8}, .keeps_inputs = true, .copies = 1};
+    sizes x = sizes_of(&model, &cut);
+    for (int32_t set = 1; set <= ALL; set++)
+        for (int impl = 0; impl < 2; impl++) {
+            cut.transformer_impl = (pc_transformer_impl)impl;
+            wide core = set & PC_RECOMPUTES_CORE_ATTN ? x.query : 0, mlp = 0;
+            bool norms = impl && set & PC_RECOMPUTES_LAYERNORM;
+            if (set & PC_RECOMPUTES_MLP) mlp = x.up + x.ffn / 2 + x.rows / 2 - (impl && !norms ? x.rows : 0);
+            wide gone = core + mlp + (norms ? x.rows / 2 + (set & PC_RECOMPUTES_MLP ? 0 : x.rows / 2) : 0);
+            assert_wide_equal((wide)layers_of(&model, &cut, 1, 0, (pc_pass_forms){0}).taken -
+                                  layers_of(&model, &cut, 1, set, (pc_pass_forms){0}).taken,
+                              gone);
+        }
+}
+
+/* ---- what it costs ---- */
+
+/* core_attn: two products of s x s scores. mlp: up and down. B has what it has without, and all of this; none of it
+ * counts as model FLOPs. */
+static void test_costs(void **state) {
+    (void)state;
+    test_random random = {35};
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        int32_t set = (int32_t)(i % ALL) + 1;
+        cut.transformer_impl = (pc_transformer_impl)(i / ALL % 2);
+        pc_part none = {.layers = 3}, some = {.layers = 3, .recompute = PC_RECOMPUTE_MODULES, .recompute_modules = set};
+        sizes x = sizes_of(&model, &cut);
+        wide core = 2 * x.query * cut.seq_len, mlp = model.hidden * (x.up + x.ffn);
+        wide expected = (set & PC_RECOMPUTES_CORE_ATTN ? core : 0) + (set & PC_RECOMPUTES_MLP ? mlp : 0);
+        pc_operation_sums r = sums_of(&model, &cut, &some, PC_PASS_R, true);
+        pc_operation_sums b = sums_of(&model, &cut, &some, PC_PASS_B, false),
+                          plain = sums_of(&model, &cut, &none, PC_PASS_B, false);
+        assert_wide_equal(r.flops, 3 * expected);
+        assert_int_equal(r.model_flops, 0);
+        assert_int_equal(b.flops, plain.flops + r.flops);
+        assert_int_equal(b.model_flops, plain.model_flops);
+        assert_int_equal(b.bytes, plain.bytes + r.bytes);
+        assert_int_equal(b.collective_bytes, plain.collective_bytes + r.collective_bytes);
+        assert_int_equal(b.launches, plain.launches + r.launches);
+    }
+}
+
+/* The norms: 4 bytes a number of this rank's tokens, if they are modules of their own. The MLP has its gather and its
+ * sum again. */
+static void test_norms_and_collectives(void **state) {
+    (void)state;
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    pc_part part = {.layers = 5, .recompute = PC_RECOMPUTE_MODULES, .recompute_modules = PC_RECOMPUTES_LAYERNORM};
+    pc_operation_sums x = sums_of(&model, &cut, &part, PC_PASS_R, true);
+    assert_true(x.bytes == 0 && x.launches == 0);
+    cut.transformer_impl = PC_TRANSFORMER_LOCAL;
+    x = sums_of(&model, &cut, &part, PC_PASS_R, true);
+    assert_true(x.bytes == 5 * 2 * 24 * 32 * 4 && x.launches == 5 * 2 && x.collective_bytes == 0);
+    part.recompute_modules = PC_RECOMPUTES_MLP;
+    pc_operation_sums local = sums_of(&model, &cut, &part, PC_PASS_R, true);
+    assert_int_equal(local.collective_bytes, 5 * 2 * 48 * 32 * 2);
+    cut.transformer_impl = PC_TRANSFORMER_ENGINE; /* with the norm that is in one with it */
+    x = sums_of(&model, &cut, &part, PC_PASS_R, true);
+    assert_int_equal(x.bytes - local.bytes, 5 * 24 * 32 * 4);
+    cut.kernels = PC_KERNELS_EAGER; /* torch has no such module */
+    x = sums_of(&model, &cut, &part, PC_PASS_R, true);
+    cut.transformer_impl = PC_TRANSFORMER_LOCAL;
+    assert_int_equal(x.bytes, sums_of(&model, &cut, &part, PC_PASS_R, true).bytes);
+}
+
+/* ---- iterations ---- */
+
+/* In schedules of each form, over closed costs and flows: memory the same in both, and less than with nothing
+ * recomputed where B and W are one. */
+static void test_iterations(void **state) {
+    (void)state;
+    static const char *const names[] = {"1f1b", "zb-h1", "1f1b-r", "zb-v", "v-half"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int32_t set = 1; set <= ALL; set += 2) {
+            pc_iteration_spec spec = example_spec();
+            spec.generator = pc_generator_find(names[i]);
+            spec.cut.chunks = i > 2 ? 2 : 1;
+            spec.cut.recompute = PC_RECOMPUTE_MODULES;
+            spec.cut.recompute_modules = set;
+            pc_iteration closed = run_spec(&spec);
+            spec.network = PC_NETWORK_FLOWS;
+            pc_iteration flows = run_spec(&spec);
+            spec.network = PC_NETWORK_CLOSED;
+            spec.cut.recompute = PC_RECOMPUTE_NONE;
+            pc_iteration none = run_spec(&spec);
+            for (int d = 0; d < 4; d++) {
+                assert_int_equal(closed.memory[d].peak_bytes, flows.memory[d].peak_bytes);
+                bool has_r = i == 2, is_less = set & PC_RECOMPUTES_MLP && i == 0 && d < 3;
+                if (!has_r) assert_true(closed.memory[d].peak_bytes <= none.memory[d].peak_bytes || set == 1 || i > 0);
+                if (is_less) assert_true(closed.memory[d].peak_bytes < none.memory[d].peak_bytes);
+            }
+            if (i != 2) assert_true(closed.hardware_flops > none.hardware_flops);
+            pc_iteration_free(&closed);
+            pc_iteration_free(&flows);
+            pc_iteration_free(&none);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_what_is_kept),
+        cmocka_unit_test(test_what_a_pass_works_with),
+        cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_gathered_gradients),
+        cmocka_unit_test(test_few_bits),
+        cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_norms_and_collectives),
+        cmocka_unit_test(test_iterations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
