@@ -283,6 +283,17 @@ static bool read_numbered(const char *squeezed, char text[PC_RECOMPUTATION_SIZE]
     return pc_recomputation_parse(text, strlen(text), &ignored);
 }
 
+/* "selective core_attn+mlp", "modules mlp", "core_attn": Megatron's modules. */
+static bool read_modules(const char *cell, char text[PC_RECOMPUTATION_SIZE]) {
+    static const char *const starts[] = {"selective ", "modules ", ""};
+    size_t i = 0;
+    while (strncmp(cell, starts[i], strlen(starts[i])) != 0) i++;
+    const char *names = cell + strlen(starts[i]);
+    int32_t modules = pc_recompute_modules_parse(names, strlen(names), '+');
+    pc_recomputation_write((pc_recomputation){.kind = PC_RECOMPUTE_MODULES, .modules = modules}, text);
+    return modules != 0;
+}
+
 /* What the cell says in this program's words ("selective" is not the same in all), in anybody's, or in ours. */
 static bool find_recomputation(const row_reader *r, char text[PC_RECOMPUTATION_SIZE]) {
     const char *cell = cell_of(r, PC_MEASURED_RECOMPUTE), *program = cell_of(r, PC_MEASURED_FRAMEWORK);
@@ -296,7 +307,7 @@ static bool find_recomputation(const row_reader *r, char text[PC_RECOMPUTATION_S
     if (!known) known = pc_written_find(PC_WRITTEN_RECOMPUTE, squeezed);
     if (known) snprintf(text, PC_RECOMPUTATION_SIZE, "%s", known->name);
     if (known && pc_recomputation_parse(text, strlen(text), &ignored)) return true;
-    if (read_numbered(squeezed, text)) return true;
+    if (read_numbered(squeezed, text) || read_modules(cell, text)) return true;
     if (!pc_recomputation_parse(cell, strlen(cell), &ignored)) return false;
     pc_recomputation_write(ignored, text);
     return true;

@@ -197,6 +197,10 @@ static void test_recomputation(void **state) {
                  {"NeMo", "full uniform 4", "full-uniform-4"},
                  {"NeMo", "block 5", "full-block-5"},
                  {"NeMo", "full-block-12", "full-block-12"},
+                 {"Megatron-Bridge", "selective core_attn", "selective:core_attn"},
+                 {"Megatron-Bridge", "selective mlp+core_attn", "selective:core_attn+mlp"},
+                 {"", "modules mlp", "selective:mlp"},
+                 {"", "core_attn", "selective:core_attn"},
                  {"MaxText", "minimal", "minimal"},
                  {"MaxText", "minimal_flash", "minimal_with_context"},
                  {"MaxText", "save_dot_except_mlp", "save_dot_except_mlp"},
@@ -209,7 +213,7 @@ static void test_recomputation(void **state) {
         assert_string_equal(run.recompute, cases[i].expected);
         assert_string_equal(run.missing, "");
     }
-    static const char *const unknown[] = {"block", "block 0",           "uniform 1x", "selective mlp",
+    static const char *const unknown[] = {"block", "block 0",           "uniform 1x", "selective moe",
                                           "op 2",  "minimal_offloaded", "block N"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char row[512];
