@@ -32,19 +32,23 @@ static void make_four(pc_time copy_ps, pc_schedule *schedule, pc_costs *costs) {
 }
 
 /* Copies of 15 ps leave at 25, 40, 55, 70. The first one back begins behind F of microbatch 2, at 30, and makes its
- * backward pass wait from 40 to 45; the others hide. Of 15 bytes a ps and more the host sees nothing: gone are the
- * waits. Copies of 50 leave at 60, 110, 160, 210, and are back 50 later: the last pass ends at 260 + 20. */
+ * backward pass wait from 40 to 45; the others hide. One of 10 hides behind an F. Copies of 50 leave at 60, 110, 160,
+ * 210, and are back 50 later: the last pass ends at 260 + 20. Two passes ahead copies of 15 begin at 25, when they have
+ * left, and all hide; of those of 20 the first one is back at 50. */
 static void test_times_of_copies(void **state) {
     (void)state;
     const struct {
         pc_time copy_ps, first_ps, end_ps;
-    } cases[] = {{15, 45, 125}, {10, 40, 120}, {11, 41, 121}, {50, 110, 280}, {0, 40, 120}};
+        int32_t ahead;
+    } cases[] = {{15, 45, 125, 1}, {10, 40, 120, 1}, {11, 41, 121, 1}, {50, 110, 280, 1},
+                 {0, 40, 120, 1},  {15, 40, 120, 2}, {20, 50, 130, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pc_schedule schedule;
         pc_costs costs;
         pc_timing *timing;
         pc_timing_result result;
         make_four(cases[i].copy_ps, &schedule, &costs);
+        costs.copies.ahead[0] = cases[i].ahead;
         assert_int_equal(pc_timing_create(&timing, NULL), PC_OK);
         assert_int_equal(pc_timing_run(timing, &schedule, &costs, &result, NULL), PC_OK);
         assert_int_equal(result.start_ps[4], cases[i].first_ps);

@@ -58,7 +58,8 @@ static void add_copies(const pc_schedule *schedule, const pc_costs *costs, const
             add(all, plan->out_end_ps[i], -x->bytes[at]);
         }
         if (plan->mark[i] == PC_COPY_BACK) {
-            pc_time back_ps = pc_copy_back(&lanes, end_ps[i - 2], plan->out_end_ps[plan->partner[i]], x->back_ps[at]);
+            pc_time before_ps = end_ps[i - 1 - x->ahead[at]];
+            pc_time back_ps = pc_copy_back(&lanes, before_ps, plan->out_end_ps[plan->partner[i]], x->back_ps[at]);
             add(all, back_ps - x->back_ps[at], x->bytes[at]);
         }
     }

@@ -55,7 +55,7 @@ static pc_code add_back(lowering *lowered, int place, int64_t position, int64_t 
     int32_t number;
     pc_code code = add_copy(lowered, place, 1, copies->back_ps[at], copies->bytes[at], 0, &number);
     if (!code) code = lowering_add_edge(lowered, lowered->copied_out[f_row], number, 0);
-    if (!code) code = lowering_add_edge(lowered, lowered->last[row - 2], number, 0);
+    if (!code) code = lowering_add_edge(lowered, lowered->last[row - 1 - copies->ahead[at]], number, 0);
     return code ? code : lowering_add_edge(lowered, number, lowered->first[row], 0);
 }
 
