@@ -434,9 +434,9 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
         [PC_VALUE_OFFLOAD] =
             "`none`, or of `fine-grained`, `selective`, `full`, `optimizer` and `parameters` some, joined "
-            "by `+`",
+            "by +",
         [PC_VALUE_OFFLOAD_MODULES] =
-            "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by `+`",
+            "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by +",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",

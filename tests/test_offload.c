@@ -101,7 +101,7 @@ static pc_iteration_spec offloading(int32_t kinds, double link) {
 }
 
 /* A first stage of 1F1B holds four microbatches. Over a fast link three of them at most: of the pass at work, of the
- * one before it, on its way out, and of the one behind it, on its way back; of the others the embedding's mask stays.
+ * one before it, on its way out, and of the one behind it, on its way back. Of the others the embedding's mask stays.
  * The last stage, whose backward pass follows F at once, sends nothing. Nothing waits. */
 static void test_full_offload(void **state) {
     (void)state;

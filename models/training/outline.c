@@ -9,6 +9,7 @@
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 
+#include <math.h>
 #include <string.h>
 
 pc_code pc_outline_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error) {
@@ -312,15 +313,23 @@ static pc_code set_duration(const pc_outline *outline, int device, pc_pass pass,
     return PC_OK;
 }
 
-/* Out and back at the same rate. Between two backward passes there is an F, mostly: what that does not hide begins
- * before the first of them. */
-static pc_code set_copies(const pc_outline *outline, const pc_part_activation *held, double f_s, int64_t row,
+static double shortest_pass_s(const pc_outline *outline, int device) {
+    double shortest = PC_OUTLINE_SECONDS_MAX;
+    for (int c = 0; c < outline->chunks; c++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+                shortest = fmin(shortest, pc_outline_pass_s(outline, device, (pc_pass){0, (int16_t)c, (int16_t)kind}));
+    return shortest;
+}
+
+/* Out and back at the same rate; two passes ahead, unless any pass hides it, so that no faster link makes waits. */
+static pc_code set_copies(const pc_outline *outline, int device, const pc_part_activation *held, int64_t row,
                           pc_costs *costs, pc_error *error) {
     const pc_copies *copies = &costs->copies;
     double seconds = (double)held->offloaded / pc_machine_host_link(&outline->spec->machine);
     pc_code code = pc_outline_time("copy to the host", seconds, 1, &copies->out_ps[row], error);
     copies->back_ps[row] = copies->out_ps[row];
-    copies->ahead[row] = seconds > f_s ? 2 : 1;
+    copies->ahead[row] = seconds > shortest_pass_s(outline, device) ? 2 : 1;
     copies->bytes[row] = held->offloaded;
     copies->b_bytes[row] = held->offloaded_b;
     return code;
@@ -335,8 +344,7 @@ static pc_code set_chunk(const pc_outline *outline, int device, int chunk, int w
     costs->activation_b_bytes[row] = held->b_frees;
     costs->activation_kept_bytes[row] = held->kept;
     if (pc_costs_have_copies(costs))
-        code = set_copies(outline, held, pc_outline_pass_s(outline, device, (pc_pass){0, (int16_t)chunk, PC_PASS_F}),
-                          row, costs, error);
+        code = set_copies(outline, device, held, row, costs, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
             code = set_duration(outline, device, (pc_pass){0, (int16_t)chunk, (int16_t)kind}, without, costs, error);

@@ -80,7 +80,6 @@ static const pc_field memory_columns[] = {
     MEMORY("device_peak_total_bytes", peak_bytes, "B", "all of that together at the peak"),
     MEMORY("device_peak_ps", peak_ps, "ps", "when the peak is reached first"),
     MEMORY("device_capacity_bytes", capacity_bytes, "B", "what the stage's GPU has room for"),
-    MEMORY("device_host_bytes", host_bytes, "B", "of the host's memory for the stage's GPU"),
 };
 
 static const pc_fields of_memory = {memory_columns, sizeof memory_columns / sizeof *memory_columns,
