@@ -343,8 +343,7 @@ static pc_code set_chunk(const pc_outline *outline, int device, int chunk, int w
     costs->activation_bytes[row] = held->taken;
     costs->activation_b_bytes[row] = held->b_frees;
     costs->activation_kept_bytes[row] = held->kept;
-    if (pc_costs_have_copies(costs))
-        code = set_copies(outline, device, held, row, costs, error);
+    if (pc_costs_have_copies(costs)) code = set_copies(outline, device, held, row, costs, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
             code = set_duration(outline, device, (pc_pass){0, (int16_t)chunk, (int16_t)kind}, without, costs, error);
