@@ -18,7 +18,8 @@ static const double *times_of(const pc_unit_costs *units, const pc_unit_shape *s
                               int *shares) {
     *shares = pc_placement_visited(shape->placement, shape->chunks);
     if (units->part_count == 0) return units->times;
-    if (units->part_count != parts_of(shape)) return units->part_times[device];
+    if (units->part_count != parts_of(shape) || shape->placement == PC_PLACEMENT_SLICES)
+        return units->part_times[device];
     *shares = 1;
     return units->part_times[pc_placement_part(shape->placement, shape->devices, device, chunk)];
 }

@@ -68,6 +68,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
                                  .offload_layers = outline->cut.offload_layers,
                                  .tp = outline->cut.tp,
+                                 .slices = outline->cut.slices,
+                                 .sequence_split = outline->cut.sequence_split,
                                  .gradient_bytes = outline->cut.gradient_bytes,
                                  .cross_entropy = outline->cut.cross_entropy,
                                  .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
@@ -93,6 +95,7 @@ static bool is_same_group(const pc_group *a, const pc_group *b) {
 static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
+           a->part.slice == b->part.slice && a->slices == b->slices && a->sequence_split == b->sequence_split &&
            a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
            a->kernels == b->kernels && a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len &&
            a->sums_apart == b->sums_apart && a->casts_over == b->casts_over && a->offload_layers == b->offload_layers &&
@@ -111,6 +114,8 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
         key->part.has_embedding,
         key->part.has_head,
+        key->part.slice,
+        key->slices,
         key->microbatch_size,
         key->seq_len,
         key->casts_over,

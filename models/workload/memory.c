@@ -14,6 +14,7 @@ typedef struct kept {
     pc_wide found;   /* of that, what a policy of recomputation keeps, with the input */
     pc_wide unread;  /* what it keeps beside that, though the backward pass does not read it */
     pc_wide w_needs; /* inputs and output gradients of matrices */
+    pc_wide cached;  /* keys and values that later slices of the sequence read: not recomputed, whatever else is */
 } kept;
 
 static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low) {
@@ -22,7 +23,8 @@ static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low) 
     return (kept){.input = 2 * (pc_wide)slice->norm_tokens * slice->hidden,
                   .whole = pc_saved_by_f(&saved),
                   .scores = pc_score_bytes(model, slice),
-                  .w_needs = pc_saved_for_w(&saved)};
+                  .w_needs = pc_saved_for_w(&saved),
+                  .cached = slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -108,7 +110,8 @@ static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice 
                        kept *layer) {
     if (!pc_recompute_is_policy(kind)) return;
     int named = pc_recompute_kept(model, kind);
-    layer->found = policy_found(slice, named);
+    int both = !(named & PC_KEEPS_KEY) + !(named & PC_KEEPS_VALUE);
+    layer->found = policy_found(slice, named) + both * layer->cached / 2;
     layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(slice, named) : 0;
 }
 
@@ -136,7 +139,7 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
 /* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
-    if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
+    if (recompute >= PC_RECOMPUTE_FULL) return layer->input + layer->cached;
     return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
 }
 
@@ -209,6 +212,12 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered;
 }
 
+/* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
+ * the slices that made those have theirs. One microbatch's at a time, for its slices' B follow each other. */
+static pc_wide earlier_gradients(const pc_slice *slice, const pc_part *part) {
+    return 2 * 2 * (pc_wide)slice->keys_before * slice->key * part->layers;
+}
+
 /* Of layers of which nothing is recomputed. Two of them at a time are on their way, as Transformer Engine's double
  * buffers have them. */
 static void offload(const kept *layer, int64_t layers, pc_part_activation *activation) {
@@ -222,7 +231,7 @@ static void offload(const kept *layer, int64_t layers, pc_part_activation *activ
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
-    pc_slice x = pc_slice_of(model, cut);
+    pc_slice x = pc_slice_of_part(model, cut, part);
     kept layer = layer_kept(model, &x, part), ends[2] = {{0}};
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
@@ -232,6 +241,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
     pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], &layers, forms));
+    working += earlier_gradients(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
@@ -246,6 +256,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
 /* ---- what stands all the time ---- */
 
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    if (part->slice > 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
     int64_t h = x.hidden, table = x.vocab * h, bias = model->has_bias ? 1 : 0;
     int64_t norm = model->norm == PC_NORM_LAYER ? h + bias * h : h;
@@ -260,7 +271,7 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
 
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
     pc_slice x = pc_slice_of(model, cut);
-    if (!pc_low_precision_is_on(&model->low)) return 0;
+    if (!pc_low_precision_is_on(&model->low) || part->slice > 0) return 0;
     return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
 }
 
@@ -276,6 +287,7 @@ pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {
     bool is_cut = is_scattered || cut->sequence_parallel;
-    int64_t bytes = 2 * cut->seq_len * cut->microbatch_size * model->hidden;
+    int64_t whole = 2 * cut->seq_len * cut->microbatch_size * model->hidden,
+            bytes = pc_divide_up(whole, pc_cut_slices(cut));
     return is_cut ? bytes / cut->tp : bytes;
 }

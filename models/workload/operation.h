@@ -47,7 +47,8 @@ typedef struct pc_operation {
     pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of a recipe's casts of
                                * what they write; of others as precision */
     int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank */
-    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
+                      * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
                       * the papers. 0 of what is no matrix work */

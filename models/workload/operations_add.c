@@ -87,15 +87,17 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
                   int launches) {
     const pc_slice *x = &b->slice;
-    pc_wide product = 2 * (pc_wide)x->attention * x->sequence * x->sequence * x->head_dim;
+    pc_wide product = 2 * (pc_wide)x->attention * x->sequence * x->keys * x->head_dim;
+    pc_wide seen = (pc_wide)x->keys_before + x->tokens;
     pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", launches);
     made->role = role;
     made->batch = x->attention;
-    made->m = made->n = x->sequence;
+    made->m = x->sequence;
+    made->n = x->keys;
     made->k = x->head_dim;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
-    made->bytes = fit(b, 2 * (pc_wide)x->tokens * ((pc_wide)tensors * x->query + (pc_wide)kv_tensors * x->key));
+    made->bytes = fit(b, 2 * ((pc_wide)x->tokens * tensors * x->query + seen * kv_tensors * x->key));
     made->is_causal = true;
 }
 

@@ -48,12 +48,21 @@ static void add_attention_forward(pc_builder *b) {
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
+/* Where the sequence is cut into slices, a slice's backward pass has gradients of all keys and values so far. The last
+ * slice's are the sums to which each one before adds its own: two are read, one is written. */
+static void add_to_earlier(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_wide seen = (pc_wide)x->keys_before + x->tokens;
+    if (x->has_later) add(b, "key_value_sum", "add", 2 * seen * x->key, 2 + 2 + 2, 2);
+}
+
 /* Flash recomputes the scores: five products for two (Dao et al. 2022, section 3.1). */
 static void add_attention_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
     if (b->model->attention == PC_ATTENTION_FLASH) {
         pc_add_flash(b, role, 5, 4, 4, 4, 3); /* queries, values, both gradients; keys, values, both gradients */
+        add_to_earlier(b);
         return;
     }
     pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */

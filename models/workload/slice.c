@@ -1,6 +1,7 @@
 #include "models/workload/slice.h"
 
 #include "engine/numbers.h"
+#include "models/workload/sequence_slices.h"
 
 static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
     if (cut->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return tokens;
@@ -8,21 +9,22 @@ static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
     return pc_divide_up(tokens, pieces);
 }
 
-pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
+/* Of sequences that begin behind `start` tokens. */
+static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, int64_t sequence) {
     int64_t t = cut->tp, heads = model->heads / t, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     bool is_sequence_cut = t > 1 && cut->sequence_parallel;
-    pc_slice slice = {.ranks = t,
-                      .sequence = cut->seq_len,
-                      .tokens = cut->seq_len * cut->microbatch_size,
-                      .hidden = model->hidden,
-                      .head_dim = model->head_dim,
-                      .attention = heads * cut->microbatch_size,
-                      .query = heads * model->head_dim,
-                      .key = kv_heads * model->head_dim,
-                      .ffn = model->ffn_hidden / t,
-                      .vocab = pc_model_padded_vocab(model, cut->tp) / t,
-                      .is_cut = t > 1,
-                      .is_sequence_cut = is_sequence_cut};
+    pc_slice slice = {
+        .ranks = t,
+        .sequence = sequence,
+        .keys = 2 * start + sequence,
+        .keys_before = start * cut->microbatch_size,
+        .has_later =
+            start +
+            sequence<cut->seq_len, .tokens = sequence * cut->microbatch_size, .hidden = model->hidden,
+                     .head_dim = model->head_dim, .attention = heads * cut->microbatch_size,
+                     .query = heads * model->head_dim, .key = kv_heads * model->head_dim, .ffn = model->ffn_hidden / t,
+                     .vocab = pc_model_padded_vocab(model, cut->tp) / t, .is_cut = t> 1,
+        .is_sequence_cut = is_sequence_cut};
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
@@ -30,4 +32,13 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     slice.counted_qkv =
         (pc_wide)(model->hidden / t) * ((model->heads + 2 * (pc_wide)model->kv_heads) * model->head_dim);
     return slice;
+}
+
+pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
+    return make(model, cut, 0, cut->seq_len);
+}
+
+pc_slice pc_slice_of_part(const pc_model *model, const pc_cut *cut, const pc_part *part) {
+    pc_sequence_slice slice = pc_sequence_slice_of(model, cut, part->slice);
+    return make(model, cut, slice.start, slice.tokens);
 }
