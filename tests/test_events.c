@@ -58,6 +58,12 @@ static pc_iteration_spec draw_spec(test_random *random) {
     test_random own = {spec.seed}; /* so that all else is drawn as without it */
     if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    if (spec.generator->placement == PC_PLACEMENT_SLICES) {
+        spec.cut.chunks = (int)test_between(&own, 1, 4);
+        spec.cut.sequence_split = (pc_sequence_split)toss(&own);
+        spec.cut.zero %= 2;
+        spec.model.attention = PC_ATTENTION_FLASH;
+    }
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
