@@ -208,6 +208,10 @@ static const pc_column columns[] = {
     COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
     COLUMN(precision, TEXT, "", "bf16, fp16, or the recipe by which products of layers run in 8 or 4 bits",
            SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
+    COLUMN(sequence_slices, INT64, "1", "slices of a microbatch along its sequence; 1: it is whole",
+           SHOWN(122, "sequence", "slices", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(sequence_split, TEXT, "", "even or flops, where there are slices",
+           SHOWN(123, "sequence", "split", TEXT, VARYING, NARROW + 4)),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -185,7 +185,6 @@ static void check_refused(const pc_model *model, pc_cut cut, const char *words) 
 
 static void test_refusals(void **state) {
     (void)state;
-    test_random random = {5};
     pc_cut cut;
     pc_model model = small_gpt(&cut); /* 16 tokens, of which sequence parallelism cuts two at a time */
     cut.slices = 4;
@@ -195,12 +194,13 @@ static void test_refusals(void **state) {
     cut.slices = 9;
     check_refused(&model, cut, "sequence_slices 9 of seq_len 16 in steps of 2 tokens; expected at most one a step");
     cut.slices = 4;
-    cut.zero = 2;
+    cut.zero = 2; /* of one replica it is nothing */
+    assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK);
+    cut.dp = 2;
     check_refused(&model, cut, "sequence_slices 4 with zero 2, which reduces gradients behind every pass");
     cut.zero = 1;
     cut.offload_layers = 1;
     check_refused(&model, cut, "sequence_slices 4 with activation_offload_layers 1");
-    (void)random;
 }
 
 int main(void) {
