@@ -1,10 +1,10 @@
 /* The static schedules of slices (placement slices): orders of whole microbatches, over units that are a slice each.
  *
  * A microbatch is cut along its sequence into k slices. The u-th F of a stage is that of slice u mod k of microbatch
- * u / k; the u-th backward pass is that of the same microbatch's slice k-1 - (u mod k), for gradients of keys and
+ * u / k. The u-th backward pass is that of the same microbatch's slice k-1 - (u mod k), because gradients of keys and
  * values come from behind. So the first backward pass needs the F of a whole microbatch, and each warm-up has k-1 F
- * more than for whole microbatches. A stage's w-th F after the warm-up is never behind what the backward pass beside it
- * needs: that is F of unit u + k-1 at most.
+ * more than for whole microbatches. The u-th backward pass needs F of unit u + k-1 at most, which then stands before
+ * it.
  */
 #include "models/schedule/generate_private.h"
 

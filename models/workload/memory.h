@@ -69,8 +69,8 @@ typedef struct pc_state_bytes {
 } pc_state_bytes;
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters);
 
-/* What one transfer between stages carries: 2*s*b*h, over k slices of the sequence (the mean, where they differ), over
- * t where the sequence is cut, or where the boundary tensor is scattered over the TP ranks and gathered again
+/* What one transfer between stages carries: 2*s*b*h, over k slices of the sequence (the mean, where they differ). It is
+ * over t where the sequence is cut, or where the boundary tensor is scattered over the TP ranks and gathered again
  * (Narayanan et al. 2021, section 4.1). */
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered);
 
