@@ -44,7 +44,7 @@ static const pc_column columns[] = {
     COLUMN(scenario, TEXT, "", "name of the scenario", SHOWN(20, "scenario", "", TEXT, VARYING, 5)),
     COLUMN(model, TEXT, "", "name of the model", SHOWN(40, "model", "", TEXT, UNNAMED, NARROW + 9)),
     COLUMN(machine, TEXT, "", "name of the machine", SHOWN(60, "machine", "", TEXT, VARYING, NARROW + 9)),
-    COLUMN(gpus, INT64, "1", "GPUs in all: tp * pp * dp", SHOWN(80, "GPUs", "", INTEGER, VARYING, NARROW + 8),
+    COLUMN(gpus, INT64, "1", "GPUs in all: tp * cp * pp * dp", SHOWN(80, "GPUs", "", INTEGER, VARYING, NARROW + 8),
            .label = "GPUs"),
     COLUMN(tp, INT64, "1", "tensor-parallel ranks", SHOWN(90, "tp", "", INTEGER, VARYING, NARROW + 8)),
     COLUMN(pp, INT64, "1", "pipeline stages", SHOWN(100, "pp", "", INTEGER, VARYING, NARROW + 8)),
@@ -212,6 +212,9 @@ static const pc_column columns[] = {
            SHOWN(122, "sequence", "slices", INTEGER, VARYING, NARROW + 4)),
     COLUMN(sequence_split, TEXT, "", "even or flops, where there are slices",
            SHOWN(123, "sequence", "split", TEXT, VARYING, NARROW + 4)),
+    COLUMN(cp, INT64, "1", "context-parallel ranks", SHOWN(95, "cp", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(exposed_cp_s, NUMBER, "s", "of the iteration, waiting for collectives of context parallelism"),
+    COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

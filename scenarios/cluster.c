@@ -110,6 +110,14 @@ static pc_code check_loss(const pc_setting *setting, pc_error *error) {
                           "stands without cross_entropy: chunked; expected both or none");
 }
 
+/* Neighbours that exchange heads, where none do so in rows. */
+static pc_code check_exchange(const pc_setting *setting, pc_error *error) {
+    bool is_nested = pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P;
+    if (!setting->given[PC_KEY_CP_A2A] || is_nested) return PC_OK;
+    return pc_error_blame(error, pc_key_path(PC_KEY_CP_A2A),
+                          "stands without cp_comm_type: a2a+p2p; expected both or none");
+}
+
 /* Whole tensors of what is cut. */
 static pc_code check_partition(const pc_setting *setting, pc_error *error) {
     int64_t zero = pc_setting_whole(setting, PC_KEY_ZERO, 1);
@@ -168,6 +176,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     if (!code) code = check_replicas(setting, error);
     if (!code) code = check_pieces(setting, error);
     if (!code) code = check_loss(setting, error);
+    if (!code) code = check_exchange(setting, error);
     if (!code) code = check_partition(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);
     return code ? code : check_model(setting, error);
@@ -177,6 +186,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
 
 typedef struct cluster_shape {
     int64_t tp, pp, dp, gpus; /* 0 where neither given nor known */
+    int64_t cp;
     int64_t microbatch_size, microbatches;
 } cluster_shape;
 
@@ -188,15 +198,25 @@ static pc_key pp_key(const pc_setting *setting) {
 #define BREAK_RULE(error, key, ...)                                                                                    \
     ((void)pc_error_blame(error, key, __VA_ARGS__), (error)->is_rule = true, PC_ERROR_INPUT)
 
+/* "tp 2 x pp 4 x dp 8", with cp where there is one. */
+enum { SHAPE_TEXT = 128 };
+static const char *write_shape(const cluster_shape *x, char text[SHAPE_TEXT]) {
+    char cp[32] = "";
+    if (x->cp > 1) snprintf(cp, sizeof cp, " x cp %" PRId64, x->cp);
+    snprintf(text, SHAPE_TEXT, "tp %" PRId64 "%s x pp %" PRId64 " x dp %" PRId64, x->tp, cp, x->pp, x->dp);
+    return text;
+}
+
 /* The axis that is left to follow from `gpus` and the other two. */
 static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name, pc_error *error) {
-    int64_t tp = shape->tp, pp = shape->pp, dp = shape->dp, others = tp * pp * dp; /* *left is 1 so far */
+    char text[SHAPE_TEXT];
+    int64_t others = shape->tp * shape->cp * shape->pp * shape->dp; /* *left is 1 so far */
     if (others > shape->gpus || shape->gpus % others) {
+        write_shape(shape, text);
         *left = 0; /* not known */
         return BREAK_RULE(error, "gpus",
-                          "%" PRId64 " GPUs for tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64
-                          ", of which %s is to follow; expected a multiple of the other two's product",
-                          shape->gpus, tp, pp, dp, name);
+                          "%" PRId64 " GPUs for %s, of which %s is to follow; expected a multiple of the %s's product",
+                          shape->gpus, text, name, shape->cp > 1 ? "others" : "other two");
     }
     *left = shape->gpus / others;
     return PC_OK;
@@ -206,7 +226,8 @@ static int64_t or_one(int64_t number) {
     return number ? number : 1;
 }
 
-/* gpus = tp * pp * dp: of the three what is not given is 1, but for the one that follows: dp, else pp, else tp. */
+/* gpus = tp * cp * pp * dp: of all but cp what is not given is 1, but for the one that follows: dp, else pp, else tp.
+ */
 static pc_code share_gpus(cluster_shape *shape, pc_error *error) {
     int64_t *axes[] = {&shape->dp, &shape->pp, &shape->tp}, *left = NULL;
     static const char *const names[] = {"dp", "pp", "tp"};
@@ -215,15 +236,16 @@ static pc_code share_gpus(cluster_shape *shape, pc_error *error) {
         if (!*axes[i] && shape->gpus && !left) left = axes[i], name = names[i];
     for (int i = 0; i < 3; i++) *axes[i] = or_one(*axes[i]);
     int64_t product;
-    if (__builtin_mul_overflow(shape->tp * shape->pp, shape->dp, &product) || product > INT32_MAX)
-        return BREAK_RULE(error, "dp", "tp x pp x dp are more than 2147483647 GPUs; expected fewer");
+    char text[SHAPE_TEXT];
+    const char *all = shape->cp > 1 ? "tp x cp x pp x dp" : "tp x pp x dp";
+    bool is_over = __builtin_mul_overflow(shape->tp * shape->pp, shape->dp, &product) ||
+                   __builtin_mul_overflow(product, shape->cp, &product) || product > INT32_MAX;
+    if (is_over) return BREAK_RULE(error, "dp", "%s are more than 2147483647 GPUs; expected fewer", all);
     if (left) return divide_gpus(shape, left, name, error);
     if (!shape->gpus) shape->gpus = product;
     if (shape->gpus == product) return PC_OK;
-    return BREAK_RULE(error, "gpus",
-                      "%" PRId64 " GPUs, but tp %" PRId64 " x pp %" PRId64 " x dp %" PRId64 " are %" PRId64
-                      "; expected gpus = tp x pp x dp",
-                      shape->gpus, shape->tp, shape->pp, shape->dp, product);
+    return BREAK_RULE(error, "gpus", "%" PRId64 " GPUs, but %s are %" PRId64 "; expected gpus = %s", shape->gpus,
+                      write_shape(shape, text), product, all);
 }
 
 /* The sequences of an iteration are microbatches x microbatch_size x dp. */
@@ -255,6 +277,7 @@ static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_er
     *shape = (cluster_shape){.tp = pc_setting_whole(setting, PC_KEY_TP, 0),
                              .pp = pc_setting_whole(setting, pp_key(setting), 0),
                              .dp = pc_setting_whole(setting, PC_KEY_DP, 0),
+                             .cp = pc_setting_whole(setting, PC_KEY_CP, 1),
                              .gpus = pc_setting_whole(setting, PC_KEY_GPUS, 0),
                              .microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, 1)};
     pc_code code = share_gpus(shape, error);
@@ -309,11 +332,23 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->tp = (int)shape->tp;
     cut->pp = (int)shape->pp;
     cut->dp = (int)shape->dp;
+    cut->cp = (int)shape->cp;
     cut->chunks = pc_setting_chunks(setting);
     cut->sequence_split = (pc_sequence_split)pc_setting_integer(setting, PC_KEY_SEQUENCE_SPLIT);
     cut->sequence_parallel = shape->tp > 1 && may_cut;
     cut->microbatch_size = shape->microbatch_size;
     cut->microbatches = shape->microbatches;
+}
+
+/* Ranks of a domain, where nobody says how many: their links are the fastest. What cannot be, a rule of the cut says.
+ */
+static void fill_exchange(const pc_setting *setting, pc_iteration_spec *spec) {
+    pc_cut *cut = &spec->cut;
+    int most = cut->tp > 0 ? spec->machine.domain_gpus / cut->tp : 1;
+    bool is_nested = cut->cp > 1 && cut->cp_comm == PC_CP_A2A_P2P;
+    cut->cp_a2a = (int)pc_setting_whole(setting, PC_KEY_CP_A2A, 0);
+    bool can_be = is_nested && cut->tp > 0 && spec->model.heads >= cut->tp;
+    if (can_be && cut->cp_a2a == 0) cut->cp_a2a = pc_cut_most_exchange(&spec->model, cut, most);
 }
 
 /* `parts` is below 1 if the numbers contradict each other, and nothing is cut. */
@@ -443,6 +478,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     pc_precision_fit_gpu(&made.iteration.machine.gpu, &made.iteration.model.low);
+    if (!code) fill_exchange(setting, &made.iteration);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
     if (code) {

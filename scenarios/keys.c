@@ -22,8 +22,8 @@ enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
                    (int)PC_ATTENTION_FLASH == 1 && (int)PC_RECOMPUTE_FULL == 2 && (int)PC_CROSS_ENTROPY_PLAIN == 1 &&
-                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_CROSS_ENTROPY_COMPILED == 5 &&
-                   (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
+                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 &&
+                   (int)PC_CROSS_ENTROPY_COMPILED == 5 && (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {
@@ -457,7 +457,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
-        [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, such as `tp-pp-dp`",
+        [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",

@@ -113,16 +113,24 @@ static int64_t replicas(const pc_measured_run *run) {
     return run->gpus > ranks ? run->gpus / ranks : 1;
 }
 
+/* NeMo's recipes of 16k tokens and more have one sequence in a microbatch (nemo/collections/llm/recipes:
+ * llama3_8b_16k.py, llama3_8b_64k.py, llama3_70b_64k.py), and its table of long sequences does not print it. */
+enum { LONG_SEQUENCE = 16384 };
+
+static bool has_one_sequence(const row_reader *r) {
+    return r->run->seq_len >= LONG_SEQUENCE && strcasecmp(cell_of(r, PC_MEASURED_FRAMEWORK), "NeMo") == 0;
+}
+
 static void check_numbers(const row_reader *r, int64_t accumulation) {
     pc_measured_run *run = r->run;
     int64_t of_all = accumulation > 0 ? accumulation * replicas(run) : 0;
     if (run->microbatch_size < 0 && of_all > 0 && run->global_batch % of_all == 0)
         run->microbatch_size = run->global_batch / of_all;
+    if (run->microbatch_size < 0 && has_one_sequence(r)) run->microbatch_size = 1;
     if (run->gpus < 0) miss(r, "gpus");
     if (run->global_batch < 0) miss(r, "gbs");
     if (run->microbatch_size < 0) miss(r, "mbs");
     if (run->seq_len < 0) miss(r, "seq");
-    if (run->cp > 1) miss(r, "cp");
     if (run->ep > 1) miss(r, "moe");
 }
 
@@ -425,6 +433,7 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_number(p, "gpus", run->gpus);
     put_number(p, "tp", run->tp);
     put_number(p, "pp", run->pp);
+    if (run->cp > 1) put_number(p, "cp", run->cp);
     put_number(p, "microbatch_size", run->microbatch_size);
     put_number(p, "global_batch", run->global_batch);
     put_number(p, "zero", run->zero);

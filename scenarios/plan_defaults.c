@@ -155,8 +155,8 @@ static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
 }
 
 static pc_code fill_orders(pc_plan_scenario *scenario, pc_error *error) {
-    static const pc_value orders[] = {{.order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}},
-                                      {.order = {{PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP}}}};
+    static const pc_value orders[] = {{.order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_DP, PC_AXIS_PP}}},
+                                      {.order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_PP, PC_AXIS_DP}}}};
     return set_values(&scenario->list[PC_CHOICE_RANK_ORDER], orders, 2, error);
 }
 

@@ -54,6 +54,8 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.tp),
     AT(iteration.cut.pp),
     AT(iteration.cut.dp),
+    AT(iteration.cut.cp),
+    AT(iteration.cut.cp_a2a),
     AT(iteration.cut.chunks),
     AT(iteration.cut.sequence_parallel),
     AT(iteration.cut.microbatch_size),
@@ -64,11 +66,12 @@ static const pc_field of_clusters[] = {
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),
     AT(iteration.order.axis[2]),
+    AT(iteration.order.axis[3]),
     AT(iteration.memory_limit_bytes),
     AT(iteration.jitter),
     AT(iteration.bad_days.has_slow_stage),
 };
-_Static_assert(PC_AXES == 3, "each has a line");
+_Static_assert(PC_AXES == 4, "each has a line");
 
 static const pc_field of_costs[] = {
     AT(costs.devices),

@@ -86,6 +86,15 @@ static void draw_order(test_random *random, pc_rank_order *order) {
     }
 }
 
+/* Half of the time none; what the heads allow. */
+static void draw_context(test_random *random, pc_cut *cut) {
+    static const int cps[] = {1, 1, 2, 4}, tps[] = {1, 2};
+    cut->cp = draw(random, 4, cps);
+    cut->cp_comm = (pc_cp_comm)test_between(random, 0, 3);
+    if (cut->cp_comm == PC_CP_A2A && cut->cp > 2) cut->cp = 2;
+    cut->cp_a2a = draw(random, 2, tps);
+}
+
 pc_iteration_spec random_spec(test_random *random) {
     static const int tps[] = {1, 2, 4, 8}, pps[] = {1, 2, 4, 6}, dps[] = {1, 2, 8, 16};
     pc_iteration_spec spec = example_spec();
@@ -99,6 +108,7 @@ pc_iteration_spec random_spec(test_random *random) {
     spec.cut.microbatch_size = test_between(random, 1, 2);
     spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
     spec.model.attention = toss(random) ? PC_ATTENTION_FLASH : PC_ATTENTION_MATERIALISED;
+    if (spec.model.attention == PC_ATTENTION_FLASH) draw_context(random, &spec.cut);
     spec.model.is_tied = toss(random);
     spec.overlaps_tp = false; /* the recount adds up passes one operation after the other */
     spec.overlaps_gradients = toss(random);

@@ -15,7 +15,8 @@ typedef struct recount {
     pc_cut cut; /* the spec's, with its slices */
     pc_cost_model cost;
     pc_ranks ranks;
-    pc_group tp, dp;
+    pc_group tp, dp, cp, exchange;
+    pc_hop round;
     int p, v, parts;
     pc_placement placement;
     pc_schedule schedule;
@@ -34,7 +35,28 @@ static pc_part part_of(const recount *of, int device, int chunk) {
     return part;
 }
 
-/* Kernels and collectives one by one, none of which overlap; or the launches of both. */
+/* A collective, or what kernels behind a ring's leave of it. */
+static double wait_s(const recount *of, const pc_operation *o) {
+    const pc_group *group = o->group == PC_GROUP_CP ? &of->cp : o->group == PC_GROUP_CP_A2A ? &of->exchange : &of->tp;
+    double bytes = (double)o->size_bytes;
+    switch (o->kind) {
+    case PC_OPERATION_ALL_REDUCE:
+        return alone(of, group, PC_COLLECTIVE_ALL_REDUCE, bytes);
+    case PC_OPERATION_ALL_GATHER:
+        return alone(of, group, PC_COLLECTIVE_ALL_GATHER, bytes);
+    case PC_OPERATION_REDUCE_SCATTER:
+        return alone(of, group, PC_COLLECTIVE_REDUCE_SCATTER, bytes);
+    case PC_OPERATION_ALL_TO_ALL:
+        return alone(of, group, PC_COLLECTIVE_ALL_TO_ALL, bytes);
+    default: {
+        double round_s =
+            pc_message_seconds(&of->spec->machine, &of->round, bytes) + of->spec->machine.collective_call_s;
+        return pc_max(round_s - of->cost.kernel(of->cost.self, o + 1).seconds, 0);
+    }
+    }
+}
+
+/* Kernels and collectives one by one, none of which overlap but a ring's; or the launches of both. */
 static double pass_s(const recount *of, int device, int chunk, pc_pass_kind kind) {
     pc_operations list;
     pc_part part = part_of(of, device, chunk);
@@ -43,25 +65,21 @@ static double pass_s(const recount *of, int device, int chunk, pc_pass_kind kind
     for (int i = 0; i < list.count; i++) {
         const pc_operation *o = &list.list[i];
         double repeat = (double)o->repeat;
-        if (o->kind == PC_OPERATION_ALL_REDUCE)
-            waits += repeat * alone(of, &of->tp, PC_COLLECTIVE_ALL_REDUCE, (double)o->size_bytes);
-        else if (o->kind == PC_OPERATION_ALL_GATHER)
-            waits += repeat * alone(of, &of->tp, PC_COLLECTIVE_ALL_GATHER, (double)o->size_bytes);
-        else if (o->kind == PC_OPERATION_REDUCE_SCATTER)
-            waits += repeat * alone(of, &of->tp, PC_COLLECTIVE_REDUCE_SCATTER, (double)o->size_bytes);
+        if (o->kind >= PC_OPERATION_ALL_REDUCE)
+            waits += repeat * wait_s(of, o);
         else
             kernels += repeat * of->cost.kernel(of->cost.self, o).seconds;
         launches += repeat * (double)o->launches * of->cost.launch_s;
     }
     return pc_max(kernels + waits, launches) * (1 + of->spec->pass_overhead) *
-           (1 + of->spec->machine.speed_variation *
-                    pc_expected_largest((int64_t)of->spec->cut.tp * of->p * of->spec->cut.dp));
+           (1 + of->spec->machine.speed_variation * pc_expected_largest(pc_ranks_gpus(&of->ranks)));
 }
 
 static double hop_s(const recount *of, int from, int to) {
     const pc_iteration_spec *spec = of->spec;
     bool scatters = spec->scatters_boundary && spec->cut.tp > 1;
-    double whole = 2.0 * (double)spec->cut.seq_len * (double)spec->cut.microbatch_size * (double)spec->model.hidden;
+    double whole = 2.0 * (double)spec->cut.seq_len * (double)spec->cut.microbatch_size * (double)spec->model.hidden /
+                   pc_cut_cp(&spec->cut);
     if (of->cut.slices > 0) whole = ceil(whole / of->cut.slices); /* a mean slice */
     double bytes = scatters || spec->cut.sequence_parallel ? whole / spec->cut.tp : whole;
     bool is_next = to == (from + 1) % of->p;
@@ -269,6 +287,18 @@ static void join_replicas(recount *of) {
     dp->crosses_leaves |= pair.crosses_leaves;
 }
 
+/* Neighbours exchange heads; keys go round one rank of each row of them. */
+static void place_context(recount *of) {
+    const pc_cut *cut = &of->spec->cut;
+    pc_ranks rows = of->ranks, round = of->ranks;
+    int exchange = cut->cp_comm == PC_CP_A2A ? cut->cp : cut->cp_comm == PC_CP_A2A_P2P ? cut->cp_a2a : 1;
+    if (cut->cp < 2) return;
+    pc_ranks_split(&of->ranks, PC_AXIS_CP, exchange, &rows, &round);
+    of->cp = pc_group_of(&of->spec->machine, &of->ranks, PC_AXIS_CP);
+    of->exchange = pc_group_of(&of->spec->machine, &rows, PC_AXIS_CP);
+    of->round = pc_hop_round(&of->spec->machine, &round, PC_AXIS_CP);
+}
+
 double recount_iteration(const pc_iteration_spec *spec) {
     recount of = {.spec = spec,
                   .cut = spec->cut,
@@ -278,10 +308,13 @@ double recount_iteration(const pc_iteration_spec *spec) {
                   .placement = spec->generator->placement};
     if (of.placement == PC_PLACEMENT_SLICES) of.cut.slices = of.v;
     of.parts = pc_placement_parts(of.placement, of.p, of.v);
-    assert_int_equal(
-        pc_ranks_place(&spec->machine, spec->order, spec->cut.tp, spec->cut.pp, spec->cut.dp, &of.ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&spec->machine, spec->order,
+                                    (pc_rank_counts){spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.cp}, &of.ranks,
+                                    NULL),
+                     PC_OK);
     of.tp = pc_group_of(&spec->machine, &of.ranks, PC_AXIS_TP);
-    of.dp = pc_group_of(&spec->machine, &of.ranks, PC_AXIS_DP);
+    of.dp = pc_group_of_both(&spec->machine, &of.ranks, PC_AXIS_DP, PC_AXIS_CP);
+    place_context(&of);
     if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) join_replicas(&of);
     assert_int_equal(pc_schedule_generate(spec->generator, of.p, spec->cut.microbatches, of.v, &of.schedule, NULL),
                      PC_OK);

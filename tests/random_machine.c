@@ -55,6 +55,6 @@ pc_ranks random_ranks(test_random *random, const pc_machine *machine, int64_t mo
     int first = random_count(random, most), second = random_count(random, most / first);
     int third = random_count(random, most / first / second);
     assert_int_equal(pc_rank_order_parse(orders[test_between(random, 0, 5)], &order, NULL), PC_OK);
-    assert_int_equal(pc_ranks_place(machine, order, first, second, third, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(machine, order, (pc_rank_counts){first, second, third, 1}, &ranks, NULL), PC_OK);
     return ranks;
 }

@@ -17,7 +17,7 @@ static void check_near(double found, double expected, double tolerance) {
 static pc_group group_of(const pc_machine *machine, int tp, int dp) {
     pc_ranks ranks;
     pc_rank_order order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
-    assert_int_equal(pc_ranks_place(machine, order, tp, 1, dp, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(machine, order, (pc_rank_counts){tp, 1, dp, 1}, &ranks, NULL), PC_OK);
     return pc_group_of(machine, &ranks, PC_AXIS_DP);
 }
 

@@ -62,6 +62,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.chunks = (int)test_between(&own, 1, 4);
         spec.cut.sequence_split = (pc_sequence_split)toss(&own);
         spec.cut.zero %= 2;
+        spec.cut.cp = spec.cut.cp_a2a = 0;
         spec.model.attention = PC_ATTENTION_FLASH;
     }
     spec.overlaps_tp = toss(random);
@@ -227,7 +228,7 @@ static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iterat
                     seen->queue_ready_ps[i] <= iteration->replay.trace.pass_start_ps[i]);
     assert_int_equal(seen->work_count, replicas * iteration->devices * (spec->overhead_ps > 0 ? 2 : 1));
     assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
-    bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && spec->cut.tp > 1;
+    bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && (spec->cut.tp > 1 || spec->cut.cp > 1);
     assert_true((count_flows(seen, PC_FLOW_TENSOR) > 0) == has_tensor_flows);
     assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == (iteration->devices > 1));
     assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && iteration->devices > 1));

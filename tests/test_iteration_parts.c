@@ -294,14 +294,14 @@ static void check_sum(const pc_iteration_spec *spec) {
     const pc_exposed *e = &x.exposed;
     pc_time busy = longest_busy(spec);
     double sum = (double)busy / 1e12 + e->pp + e->dp + e->optimizer + e->bubble + (double)spec->overhead_ps / 1e12;
-    assert_true(e->tp >= 0 && e->tp < (double)busy / 1e12);
+    assert_true(e->tp >= 0 && e->cp >= 0 && e->tp + e->cp < (double)busy / 1e12);
     assert_true(e->pp >= 0 && e->dp >= 0 && e->optimizer > 0 && e->bubble >= 0);
     if (e->bubble > 0)
         check_near(sum, x.iteration_s, 1e-7);
     else
         assert_true(sum > x.iteration_s * (1 - 1e-7));
     /* No launches: the kernels' error is a twentieth of their time, over the bubble, too. */
-    double kernels = (double)busy / 1e12 - e->tp;
+    double kernels = (double)busy / 1e12 - e->tp - e->cp;
     check_near(x.standard_error_s, 0.05 * (kernels + e->bubble), 1e-7);
     pc_iteration_free(&x);
 }

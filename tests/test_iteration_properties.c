@@ -118,10 +118,10 @@ static double let_nothing_meet(test_random *random, pc_iteration_spec *spec) {
     spec->cut.chunks = spec->generator->chunks_default;
     spec->cut.pp = is_one_stage ? 1 : 2;
     if (!is_one_stage) {
-        spec->cut.dp = 1;
+        spec->cut.dp = spec->cut.cp = 1;
         spec->overlaps_p2p = false;
     }
-    bool can_meet_tp = spec->cut.tp > 1 && spec->cut.dp > 1;
+    bool can_meet_tp = spec->cut.cp > 1 || (spec->cut.tp > 1 && spec->cut.dp > 1);
     if (!can_meet_tp && test_between(random, 0, 2) == 0) spec->granularity = PC_GRANULARITY_OPERATIONS;
     return is_one_stage && spec->granularity == PC_GRANULARITY_PASS ? 1e-7 : 0.02;
 }
@@ -153,6 +153,7 @@ static void test_operations_alone_are_the_pass(void **state) {
         spec.cut.pp = spec.cut.dp = 1;
         spec.cut.zero = 0;
         spec.cut.tp = 1 << test_between(&random, 1, 3);
+        if (spec.cut.cp > 1) spec.overlaps_gradients = false; /* or they meet */
         spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
         pc_iteration passes = run_spec(&spec);
         spec.network = PC_NETWORK_FLOWS;

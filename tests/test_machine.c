@@ -97,18 +97,19 @@ static void test_ranks_are_placed(void **state) {
     pc_rank_order order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
     pc_ranks ranks;
     pc_error error = {0};
-    assert_int_equal(pc_ranks_place(&x, order, 2, 3, 5, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){2, 3, 5, 1}, &ranks, NULL), PC_OK);
     assert_int_equal(ranks.stride[PC_AXIS_TP], 1);
     assert_int_equal(ranks.stride[PC_AXIS_DP], 2);
     assert_int_equal(ranks.stride[PC_AXIS_PP], 10);
-    assert_int_equal(pc_ranks_gpu(&ranks, 1, 2, 4), 1 + 20 + 8);
+    assert_int_equal(pc_ranks_gpu(&ranks, 1, 0, 2, 4), 1 + 20 + 8);
     x.nodes = 3;
-    assert_int_equal(pc_ranks_place(&x, order, 8, 3, 1, &ranks, NULL), PC_OK);
-    assert_int_equal(pc_ranks_place(&x, order, 5, 5, 1, &ranks, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){8, 3, 1, 1}, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){5, 5, 1, 1}, &ranks, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "ranks: tp 5 x pp 5 x dp 1 are 25 GPUs; expected at most the 24 that plain has");
-    assert_int_equal(pc_ranks_place(&x, order, 0, 1, 1, &ranks, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){0, 1, 1, 1}, &ranks, NULL), PC_ERROR_INPUT);
     x.nodes = 0;
-    assert_int_equal(pc_ranks_place(&x, order, 1 << 30, 1 << 30, 1 << 30, &ranks, NULL), PC_ERROR_INPUT);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){1 << 30, 1 << 30, 1 << 30, 1}, &ranks, NULL),
+                     PC_ERROR_INPUT);
 }
 
 /* ---- groups ---- */
@@ -219,7 +220,8 @@ static void test_groups_share_nics(void **state) {
     (void)state;
     pc_machine x = plain_machine();
     pc_ranks ranks;
-    assert_int_equal(pc_ranks_place(&x, (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}, 4, 2, 4, &ranks, NULL),
+    assert_int_equal(pc_ranks_place(&x, (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+                                    (pc_rank_counts){4, 2, 4, 1}, &ranks, NULL),
                      PC_OK);
     pc_group tp = pc_group_of(&x, &ranks, PC_AXIS_TP), dp = pc_group_of(&x, &ranks, PC_AXIS_DP);
     assert_int_equal(tp.in_domain, 4);
@@ -256,7 +258,7 @@ static void test_jobs_take_segments(void **state) {
     const pc_rank_order order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}};
     pc_ranks ranks;
     x.nodes = 0;
-    assert_int_equal(pc_ranks_place(&x, order, 8, 2, 8, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&x, order, (pc_rank_counts){8, 2, 8, 1}, &ranks, NULL), PC_OK);
     assert_int_equal(pc_group_of(&x, &ranks, PC_AXIS_DP).domains, 1);
     x.segment_gpus = 0;
     pc_group whole = pc_group_of(&x, &ranks, PC_AXIS_DP);
@@ -311,7 +313,7 @@ static int count_messages(const pc_ranks *ranks, int from, int to, int64_t size,
     memset(into, 0, sizeof into);
     for (int tp = 0; tp < ranks->count[PC_AXIS_TP]; tp++)
         for (int dp = 0; dp < ranks->count[PC_AXIS_DP]; dp++) {
-            int64_t a = pc_ranks_gpu(ranks, tp, from, dp), b = pc_ranks_gpu(ranks, tp, to, dp);
+            int64_t a = pc_ranks_gpu(ranks, tp, 0, from, dp), b = pc_ranks_gpu(ranks, tp, 0, to, dp);
             if (a / unlike == b / unlike) continue;
             if (++out[a / size] > most) most = out[a / size];
             if (++into[b / size] > most) most = into[b / size];

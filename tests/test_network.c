@@ -225,7 +225,7 @@ static void test_flows_carry_what_plans_say(void **state) {
         double into_domain = 0.0, out_of_it = 0.0;
         cluster joined;
         pc_ranks ranks;
-        assert_int_equal(pc_ranks_place(&machine, order, 2, 1, 16, &ranks, NULL), PC_OK);
+        assert_int_equal(pc_ranks_place(&machine, order, (pc_rank_counts){2, 1, 16, 1}, &ranks, NULL), PC_OK);
         pc_group group = pc_group_of(&machine, &ranks, PC_AXIS_DP);
         pc_collective_course course =
             pc_collective_course_of(&machine, &group, what.collective, what.algorithm, what.size_bytes);
@@ -255,8 +255,9 @@ static void test_what_meets_shares(void **state) {
     int32_t nothing[MOST_GPUS], first[MOST_GPUS], second[MOST_GPUS];
     memset(nothing, 0xff, sizeof nothing);
     drop_latencies(&machine);
-    assert_int_equal(
-        pc_ranks_place(&machine, (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}}, 8, 1, 2, &ranks, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(&machine, (pc_rank_order){{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+                                    (pc_rank_counts){8, 1, 2, 1}, &ranks, NULL),
+                     PC_OK);
     double alone = time_groups(&machine, &ranks, PC_AXIS_DP, what);
     check_near(alone, 1e8 / 2.0 / nic_rate, 1e-9);
     for (int in_turn = 0; in_turn < 2; in_turn++) {

@@ -78,6 +78,7 @@ static void test_row_is_the_iteration(void **state) {
     assert_true(row.optimizer_gib_max == (double)most(&iteration, offsetof(pc_device_memory, optimizer)) / GIB);
     assert_true(row.buffers_gib_max == (double)most(&iteration, offsetof(pc_device_memory, buffers)) / GIB);
     assert_int_equal(row.trace_hash, iteration.replay.trace_hash);
+    assert_true(row.cp == 1 && row.exposed_cp_s == 0 && row.sent_cp_gib == 0);
     assert_true(row.sent_tp_gib == iteration.sent.tp_bytes / GIB && row.sent_tp_gib > 0);
     assert_true(row.sent_pp_gib == iteration.sent.pp_bytes / GIB && row.sent_pp_gib > 0);
     assert_true(row.sent_dp_gib == iteration.sent.dp_bytes / GIB && row.sent_dp_gib > 0);

@@ -18,10 +18,10 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2448, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1856, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2472, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 1880, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 128,
+_Static_assert(sizeof(pc_model) == 328 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 144,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 704 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -123,6 +123,9 @@ static const field of_cluster[] = {
     ITERATION(model.has_dropout),
     ITERATION(cut.tp),
     ITERATION(cut.pp),
+    ITERATION(cut.cp),
+    ITERATION(cut.cp_comm),
+    ITERATION(cut.cp_a2a),
     ITERATION(cut.dp),
     ITERATION(cut.chunks),
     ITERATION(cut.sequence_parallel),
@@ -166,6 +169,7 @@ static const field of_cluster[] = {
     ITERATION(order.axis[0]),
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
+    ITERATION(order.axis[3]),
     ITERATION(making),
     ITERATION(goal),
     ITERATION(overlaps_p2p),

@@ -112,7 +112,7 @@ static void test_everywhere(void **state) {
     test_random random = {12};
     for (long i = 0; i < test_cases(60, 300); i++) {
         pc_iteration_spec spec = any_spec(&random), other = spec;
-        int64_t gpus = (int64_t)spec.cut.tp * spec.cut.pp * spec.cut.dp;
+        int64_t gpus = (int64_t)spec.cut.tp * spec.cut.pp * pc_cut_replicas(&spec.cut);
         other.machine.gpu.matrix_flops_per_s *= 0.7;
         other.machine.gpu.memory_bytes_per_s *= toss(&random) ? 0.5 : 2;
         other.machine.gpu.launch_s = 1e-5;

@@ -134,7 +134,7 @@ static pc_iteration_spec worst_spec(test_random *random, int64_t samples) {
     static const double quantiles[] = {0.9, 0.95, 1.0, 1.15};
     pc_iteration_spec spec = random_spec(random);
     if (spec.cut.dp > 1 && toss(random)) spec.cut.zero = (int)test_between(random, 2, 3);
-    int64_t gpus = (int64_t)spec.cut.tp * spec.cut.pp * spec.cut.dp;
+    int64_t gpus = (int64_t)spec.cut.tp * spec.cut.pp * pc_cut_replicas(&spec.cut);
     spec.seed = test_draw(random);
     spec.jitter = toss(random) ? 0.05 : 0;
     spec.bad_days = (pc_bad_days){.samples = samples,

@@ -82,7 +82,7 @@ static void test_every_key(void **state) {
     assert_int_equal(s->cut.layout, PC_CUT_LISTED);
     assert_memory_equal(s->cut.layers_of_part, layers, sizeof layers);
     assert_ptr_equal(s->generator, pc_generator_find("1f1b-interleaved"));
-    static const pc_axis order[] = {PC_AXIS_PP, PC_AXIS_TP, PC_AXIS_DP};
+    static const pc_axis order[] = {PC_AXIS_PP, PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_DP};
     assert_memory_equal(s->order.axis, order, sizeof order);
     assert_true(!s->overlaps_p2p && s->overlaps_tp && !s->overlaps_gradients && !s->overlaps_parameters);
     assert_true(!s->scatters_boundary && s->bucket_bytes == 1 << 20 && s->cut.gradient_bytes == 2 &&

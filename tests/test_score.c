@@ -139,9 +139,11 @@ static void check_missing(const folder *at, const char *row, const char *missing
 static void test_what_is_missing(void **state) {
     const folder *at = *state;
     check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "");
-    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "cp;moe");
+    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "moe");
     check_missing(at, ",,gpt3-175b,H100,64,int3,128,1,2048,,4,4,1,,,,,,,,100,,", "precision");
     check_missing(at, ",,gpt3-175b,H100,64,,128,,2048,,4,4,1,,,,,,,,100,,", "mbs");
+    check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,16384,,4,4,2,,,,,,,,100,,", "");
+    check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,8192,,4,4,2,,,,,,,,100,,", "mbs");
     check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
     check_missing(at, ",SFT,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,,,100,,", "sft");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective moe_act,,,100,,", "recompute modules");

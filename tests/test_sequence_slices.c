@@ -194,6 +194,9 @@ static void test_refusals(void **state) {
     cut.slices = 9;
     check_refused(&model, cut, "sequence_slices 9 of seq_len 16 in steps of 2 tokens; expected at most one a step");
     cut.slices = 4;
+    cut.cp = 2;
+    check_refused(&model, cut, "sequence_slices 4 with cp 2, which cut the sequence twice; expected cp 1");
+    cut.cp = 0;
     cut.zero = 2; /* of one replica it is nothing */
     assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK);
     cut.dp = 2;

@@ -111,7 +111,7 @@ static void test_split(void **state) {
         pc_rank_order order;
         pc_ranks ranks, inner, outer;
         assert_int_equal(pc_rank_order_parse(orders[i], &order, NULL), PC_OK);
-        assert_int_equal(pc_ranks_place(&spec.machine, order, 2, 4, 8, &ranks, NULL), PC_OK);
+        assert_int_equal(pc_ranks_place(&spec.machine, order, (pc_rank_counts){2, 4, 8, 1}, &ranks, NULL), PC_OK);
         pc_ranks_split(&ranks, PC_AXIS_DP, 4, &inner, &outer);
         assert_true(pc_ranks_gpus(&inner) == 64 && pc_ranks_gpus(&outer) == 64);
         assert_true(inner.count[PC_AXIS_DP] == 4 && inner.stride[PC_AXIS_DP] == ranks.stride[PC_AXIS_DP]);

@@ -22,6 +22,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.cut.chunks = (int)test_between(random, 1, 6);
     spec.cut.sequence_split = test_between(random, 0, 1) ? PC_SEQUENCE_SPLIT_FLOPS : PC_SEQUENCE_SPLIT_EVEN;
     spec.model.attention = PC_ATTENTION_FLASH;
+    spec.cut.cp = spec.cut.cp_a2a = 0; /* slices cut the sequence already */
     return spec;
 }
 

@@ -33,7 +33,7 @@ static const char *const column_names[] = {
     "goodput_p95_low", "goodput_p95_high", "failures_mean", "checkpoint_interval_s", "layout", "parameters",
     "engine", "training_days", "training_cost", "goal", "iteration_s_low", "iteration_s_high", "memory_gib_low",
     "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "sequence_slices",
-    "sequence_split",
+    "sequence_split", "cp", "exposed_cp_s", "sent_cp_gib",
 };
 /* clang-format on */
 

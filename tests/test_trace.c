@@ -4,8 +4,8 @@
 #include "results/row.h"
 #include "tests/iteration_example.h"
 #include "tests/random_schedule.h"
-#include "tests/same_replay.h"
 #include "tests/refusals.h"
+#include "tests/same_replay.h"
 
 static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engine = PC_ENGINE_EVENTS};
 

@@ -72,7 +72,7 @@ static pc_machine machine_of(void) {
 static pc_group group_of(const pc_machine *machine, int ranks) {
     pc_ranks placed;
     pc_rank_order order = pc_iteration_spec_default().order;
-    assert_int_equal(pc_ranks_place(machine, order, 2, 1, ranks, &placed, NULL), PC_OK);
+    assert_int_equal(pc_ranks_place(machine, order, (pc_rank_counts){2, 1, ranks, 1}, &placed, NULL), PC_OK);
     return pc_group_of(machine, &placed, PC_AXIS_DP);
 }
 

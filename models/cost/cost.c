@@ -1,7 +1,7 @@
 #include "models/cost/cost.h"
 
 static bool is_collective(pc_operation_kind kind) {
-    return kind == PC_OPERATION_ALL_REDUCE || kind == PC_OPERATION_ALL_GATHER || kind == PC_OPERATION_REDUCE_SCATTER;
+    return kind >= PC_OPERATION_ALL_REDUCE;
 }
 
 /* Standard errors add up as if all estimates were wrong the same way: they come from the same few parameters. */

@@ -82,22 +82,17 @@ static double gemm_compute_s(const pc_gpu *gpu, const pc_operation *gemm) {
 
 /* ---- flash attention ---- */
 
-/* Of the scores counted, those that are computed. With a causal mask the block on the diagonal is computed whole and
- * those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. Queries behind u tokens, whose n are 2u +
- * m (operation.h), see those u, too: half of what more than m is counted. */
-static double computed_part(const pc_operation *attention, int64_t row) {
-    double square = ((double)row + 1.0) / (2.0 * (double)row), m = (double)attention->m, n = (double)attention->n;
-    if (!attention->is_causal) return 1.0;
-    return attention->n == attention->m ? square : (square * m + (n - m) / 2.0) / n;
-}
-
-/* A processor takes a block of tile_m queries of one head at a time. */
+/* A processor takes a block of tile_m queries of one head at a time. With a causal mask the block on the diagonal is
+ * computed whole and those behind it are skipped: of c blocks in a row, (c + 1) / 2 on average. A block below the
+ * diagonal does half of what it counts. Of queries behind others (operation.h) n counts those twice: it is their
+ * diagonal's end that is computed whole, as here. */
 static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attention) {
     int64_t row = pc_divide_up(attention->m, gpu->tile_m);
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
     double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
-    double part = computed_part(attention, row);
+    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
+    double part = attention->is_causal ? (columns + 1.0) / (2.0 * columns) : attention->is_below ? 0.5 : 1.0;
     double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
     return (double)attention->flops * part * waste * slower / rate;

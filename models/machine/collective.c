@@ -318,3 +318,21 @@ double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double s
                     size_bytes / (hop->bytes_per_s * (fast.efficiency / bulk.efficiency));
     return fast_s < bulk_s ? fast_s : bulk_s;
 }
+
+pc_collective_course pc_message_course(const pc_machine *machine, const pc_hop *hop, double size_bytes) {
+    pc_collective_course course = {.algorithm = PC_ALGORITHM_RING};
+    double seconds = pc_message_seconds(machine, hop, size_bytes), latency_s = pc_min(hop->latency_s, seconds);
+    double bytes_per_s = seconds > latency_s ? size_bytes / (seconds - latency_s) : hop->bytes_per_s;
+    if (!(size_bytes > 0.0)) return course;
+    course.phase_count = 1;
+    course.phase[0] =
+        (pc_collective_phase){.latency_s = latency_s + machine->collective_call_s,
+                              .domain_bytes = hop->in_domain ? size_bytes : 0.0,
+                              .network_bytes = hop->in_domain ? 0.0 : size_bytes,
+                              .domain_bytes_per_s = hop->in_domain ? bytes_per_s : pc_domain_rate(machine),
+                              .network_bytes_per_s = hop->in_domain ? 0.0 : bytes_per_s,
+                              .domain_wire_bytes = hop->in_domain ? size_bytes : 0.0,
+                              .network_wire_bytes = hop->in_domain ? 0.0 : size_bytes};
+    course.seconds = seconds + machine->collective_call_s;
+    return course;
+}

@@ -73,6 +73,9 @@ typedef struct pc_collective_course {
 pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group, pc_collective collective,
                                              pc_algorithm algorithm, double size_bytes);
 
+/* A message over a hop, as what its sender does: starting it costs as much as starting a collective. */
+pc_collective_course pc_message_course(const pc_machine *machine, const pc_hop *hop, double size_bytes);
+
 /* A message between stages, alone; measured where the machine has that. */
 double pc_message_seconds(const pc_machine *machine, const pc_hop *hop, double size_bytes);
 

@@ -5,26 +5,38 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- orders ---- */
 
-static const char *const axis_names[PC_AXES] = {[PC_AXIS_TP] = "tp", [PC_AXIS_PP] = "pp", [PC_AXIS_DP] = "dp"};
+static const char *const axis_names[PC_AXES] = {
+    [PC_AXIS_CP] = "cp", [PC_AXIS_TP] = "tp", [PC_AXIS_PP] = "pp", [PC_AXIS_DP] = "dp"};
 
 /* "tp-dp-pp" is three names of two letters and two dashes. */
-enum { NAME_LENGTH = 2, ORDER_LENGTH = PC_AXES * (NAME_LENGTH + 1) - 1 };
+enum { NAME_LENGTH = 2, STEP = NAME_LENGTH + 1, LONGEST = PC_AXES * STEP - 1, SHORTEST = LONGEST - STEP };
+
+static void put_behind(pc_rank_order *order, int count, int at, pc_axis axis) {
+    for (int i = count; i > at; i--) order->axis[i] = order->axis[i - 1];
+    order->axis[at] = axis;
+}
 
 static bool parse_order(const char *text, pc_rank_order *order) {
     bool is_there[PC_AXES] = {false};
-    if (strlen(text) != ORDER_LENGTH) return false;
-    for (int i = 0; i < PC_AXES; i++) {
-        const char *name = text + (ptrdiff_t)i * (NAME_LENGTH + 1);
+    size_t length = strlen(text);
+    int count = length == LONGEST ? PC_AXES : PC_AXES - 1, of_tp = 0;
+    if (length != LONGEST && length != SHORTEST) return false;
+    for (int i = 0; i < count; i++) {
+        const char *name = text + (ptrdiff_t)i * STEP;
         int axis = 0;
         while (axis < PC_AXES && strncmp(name, axis_names[axis], NAME_LENGTH) != 0) axis++;
-        if (axis == PC_AXES || is_there[axis] || (i + 1 < PC_AXES && name[NAME_LENGTH] != '-')) return false;
+        if (axis == PC_AXES || is_there[axis] || (i + 1 < count && name[NAME_LENGTH] != '-')) return false;
         is_there[axis] = true;
         order->axis[i] = (pc_axis)axis;
+        if (axis == PC_AXIS_TP) of_tp = i;
     }
+    if (count < PC_AXES && is_there[PC_AXIS_CP]) return false;
+    if (count < PC_AXES) put_behind(order, count, of_tp + 1, PC_AXIS_CP);
     return true;
 }
 
@@ -32,39 +44,53 @@ pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *er
     pc_rank_order parsed;
     if (!parse_order(text, &parsed))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "rank order: '%s'; expected tp, pp and dp, each once, the innermost first, as in tp-dp-pp",
+                            "rank order: '%s'; expected tp, pp and dp, and cp or not, each once, the innermost first, "
+                            "as in tp-dp-pp or tp-cp-dp-pp",
                             text);
     *order = parsed;
     return PC_OK;
 }
 
 void pc_rank_order_write(pc_rank_order order, char text[16]) {
+    size_t length = 0;
     for (int i = 0; i < PC_AXES; i++) {
-        char *name = text + (ptrdiff_t)i * (NAME_LENGTH + 1);
-        memcpy(name, axis_names[order.axis[i]], NAME_LENGTH);
-        name[NAME_LENGTH] = '-';
+        bool is_usual = order.axis[i] == PC_AXIS_CP && i > 0 && order.axis[i - 1] == PC_AXIS_TP;
+        if (is_usual) continue;
+        memcpy(text + length, axis_names[order.axis[i]], NAME_LENGTH);
+        text[length + NAME_LENGTH] = '-';
+        length += STEP;
     }
-    text[ORDER_LENGTH] = '\0';
+    text[length - 1] = '\0';
 }
 
-pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
+/* "tp 5 x pp 5 x dp 1", with cp where there is one. */
+static const char *write_counts(pc_rank_counts x, char text[64]) {
+    char cp[24] = "";
+    if (x.cp > 1) snprintf(cp, sizeof cp, " x cp %d", x.cp);
+    snprintf(text, 64, "tp %d%s x pp %d x dp %d", x.tp, cp, x.pp, x.dp);
+    return text;
+}
+
+pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, pc_rank_counts counts, pc_ranks *ranks,
                        pc_error *error) {
-    pc_ranks placed = {.count = {[PC_AXIS_TP] = tp, [PC_AXIS_PP] = pp, [PC_AXIS_DP] = dp}};
+    const int cp = counts.cp > 1 ? counts.cp : 1;
+    pc_ranks placed = {
+        .count = {[PC_AXIS_CP] = cp, [PC_AXIS_TP] = counts.tp, [PC_AXIS_PP] = counts.pp, [PC_AXIS_DP] = counts.dp}};
     int64_t gpus = 1, room = (int64_t)machine->nodes * machine->gpus_per_node;
-    if (tp < 1 || pp < 1 || dp < 1)
-        return pc_error_set(error, PC_ERROR_INPUT, "ranks: tp %d, pp %d, dp %d; expected one or more of each", tp, pp,
-                            dp);
+    char text[64];
+    if (counts.tp < 1 || counts.pp < 1 || counts.dp < 1)
+        return pc_error_set(error, PC_ERROR_INPUT, "ranks: tp %d, pp %d, dp %d; expected one or more of each",
+                            counts.tp, counts.pp, counts.dp);
     for (int i = 0; i < PC_AXES; i++) {
         placed.stride[order.axis[i]] = gpus;
         if (__builtin_mul_overflow(gpus, (int64_t)placed.count[order.axis[i]], &gpus))
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "ranks: tp %d x pp %d x dp %d; expected fewer than 2^63 GPUs in all", tp, pp, dp);
+            return pc_error_set(error, PC_ERROR_INPUT, "ranks: %s; expected fewer than 2^63 GPUs in all",
+                                write_counts(counts, text));
     }
     if (room > 0 && gpus > room)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "ranks: tp %d x pp %d x dp %d are %" PRId64 " GPUs; expected at most the %" PRId64
-                            " that %s has",
-                            tp, pp, dp, gpus, room, machine->name);
+                            "ranks: %s are %" PRId64 " GPUs; expected at most the %" PRId64 " that %s has",
+                            write_counts(counts, text), gpus, room, machine->name);
     *ranks = placed;
     return PC_OK;
 }
@@ -87,8 +113,7 @@ typedef struct spread {
 } spread;
 
 static grid grid_of(const pc_ranks *ranks, pc_axis axis, int64_t cell) {
-    int64_t gpus = (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_PP] * ranks->count[PC_AXIS_DP];
-    return (grid){gpus, ranks->stride[axis], ranks->stride[axis] * ranks->count[axis], cell};
+    return (grid){pc_ranks_gpus(ranks), ranks->stride[axis], ranks->stride[axis] * ranks->count[axis], cell};
 }
 
 /* Blocks after so many lie in cells of the size as the first ones do. */
@@ -190,8 +215,8 @@ pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis a
 
 /* Ranks of one axis with all that stands before and behind it. */
 static pc_ranks one_axis(pc_axis axis, int64_t before, int64_t count, int64_t behind) {
-    pc_ranks made = {.count = {1, 1, 1}, .stride = {1, 1, 1}};
-    pc_axis other = axis == PC_AXIS_TP ? PC_AXIS_PP : PC_AXIS_TP, last = (pc_axis)(PC_AXES - axis - other);
+    pc_ranks made = {.count = {1, 1, 1, 1}, .stride = {1, 1, 1, 1}};
+    pc_axis other = axis == PC_AXIS_TP ? PC_AXIS_PP : PC_AXIS_TP, last = axis == PC_AXIS_DP ? PC_AXIS_CP : PC_AXIS_DP;
     made.count[other] = (int32_t)before;
     made.count[axis] = (int32_t)count;
     made.stride[axis] = before;
@@ -204,6 +229,50 @@ void pc_ranks_split(const pc_ranks *ranks, pc_axis axis, int first, pc_ranks *in
     int64_t before = ranks->stride[axis], count = ranks->count[axis], behind = pc_ranks_gpus(ranks) / (before * count);
     *inner = one_axis(axis, before, first, count / first * behind);
     *outer = one_axis(axis, before * first, count / first, behind);
+}
+
+/* ---- groups of two axes ---- */
+
+bool pc_ranks_join(const pc_ranks *ranks, pc_axis axis, pc_axis other, pc_ranks *joined) {
+    const int64_t *stride = ranks->stride;
+    const int32_t *count = ranks->count;
+    bool is_outer = stride[other] == stride[axis] * count[axis],
+         is_inner = stride[axis] == stride[other] * count[other];
+    if (!is_outer && !is_inner && count[axis] != 1 && count[other] != 1) return false;
+    if (!joined) return true;
+    *joined = *ranks;
+    joined->stride[axis] = count[other] == 1  ? stride[axis]
+                           : count[axis] == 1 ? stride[other]
+                                              : pc_min(stride[axis], stride[other]);
+    joined->count[axis] = count[axis] * count[other];
+    joined->count[other] = 1;
+    return true;
+}
+
+/* The least of two of which 0 is none. */
+static double slower(double a, double b) {
+    return a > 0.0 && (b <= 0.0 || a < b) ? a : b;
+}
+
+static pc_group multiply(const pc_group *a, const pc_group *b) {
+    return (pc_group){.ranks = a->ranks * b->ranks,
+                      .in_domain = a->in_domain * b->in_domain,
+                      .domains = a->domains * b->domains,
+                      .in_leaf = a->in_leaf * b->in_leaf,
+                      .groups_beside = (a->groups_beside + 1) / (b->in_domain > 1 ? b->in_domain : 1) - 1,
+                      .nic_bytes_per_s = slower(a->nic_bytes_per_s, b->nic_bytes_per_s),
+                      .uplink_bytes_per_s = slower(a->uplink_bytes_per_s, b->uplink_bytes_per_s),
+                      .crosses_leaves = a->crosses_leaves || b->crosses_leaves,
+                      .crosses_nics = a->crosses_nics || b->crosses_nics};
+}
+
+pc_group pc_group_of_both(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis, pc_axis other) {
+    pc_ranks joined;
+    if (pc_ranks_join(ranks, axis, other, &joined)) return pc_group_of(machine, &joined, axis);
+    pc_group of_axis = pc_group_of(machine, ranks, axis), of_other = pc_group_of(machine, ranks, other);
+    pc_group both = multiply(&of_axis, &of_other);
+    both.groups_beside = both.groups_beside < 0 ? 0 : both.groups_beside;
+    return both;
 }
 
 /* ---- hops ---- */
@@ -279,9 +348,8 @@ static int64_t find_most_of_both(const senders *sending, count_in_cell *count, i
     return pc_max(find_most(sending, count, size, blocks), find_most(&back, count, size, blocks));
 }
 
-static pc_hop hop_in(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
-    senders x = {grid_of(ranks, PC_AXIS_PP, machine->domain_gpus), from,
-                 (int64_t)(to - from) * ranks->stride[PC_AXIS_PP]};
+static pc_hop hop_in(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis, int from, int to) {
+    senders x = {grid_of(ranks, axis, machine->domain_gpus), from, (int64_t)(to - from) * ranks->stride[axis]};
     int64_t leaf = pc_leaf_gpus(machine), node = pc_max(machine->domain_gpus, machine->gpus_per_node);
     int64_t blocks = distinct_blocks(&x.grid, leaf > 0 ? leaf : node);
     pc_hop hop = {true, false, pc_domain_rate(machine), machine->domain.latency_s};
@@ -302,5 +370,31 @@ static pc_hop hop_in(const pc_machine *machine, const pc_ranks *ranks, int from,
 
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to) {
     pc_machine seen;
-    return hop_in(pc_machine_of_job(machine, pc_ranks_gpus(ranks), &seen), ranks, from, to);
+    return hop_in(pc_machine_of_job(machine, pc_ranks_gpus(ranks), &seen), ranks, PC_AXIS_PP, from, to);
+}
+
+static bool is_slower(const pc_hop *a, const pc_hop *b) {
+    return a->bytes_per_s < b->bytes_per_s || (a->bytes_per_s == b->bytes_per_s && a->latency_s > b->latency_s);
+}
+
+pc_hop pc_hop_round(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis) {
+    pc_machine seen;
+    const pc_machine *of_job = pc_machine_of_job(machine, pc_ranks_gpus(ranks), &seen);
+    int count = ranks->count[axis];
+    pc_hop worst = hop_in(of_job, ranks, axis, count - 1, 0);
+    for (int i = 0; i + 1 < count; i++) {
+        pc_hop hop = hop_in(of_job, ranks, axis, i, i + 1);
+        if (is_slower(&hop, &worst)) worst = hop;
+    }
+    return worst;
+}
+
+pc_group pc_group_of_hop(const pc_hop *hop) {
+    return (pc_group){.ranks = 2,
+                      .in_domain = hop->in_domain ? 2 : 1,
+                      .domains = hop->in_domain ? 1 : 2,
+                      .in_leaf = hop->crosses_leaves ? 1 : 2,
+                      .nic_bytes_per_s = hop->in_domain ? 0 : hop->bytes_per_s,
+                      .uplink_bytes_per_s = hop->crosses_leaves ? hop->bytes_per_s : 0,
+                      .crosses_leaves = hop->crosses_leaves};
 }

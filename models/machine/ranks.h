@@ -12,30 +12,38 @@
 extern "C" {
 #endif
 
-typedef enum pc_axis { PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP, PC_AXES } pc_axis;
+/* CP is the first, so that an order of which three axes are written down has it outermost. */
+typedef enum pc_axis { PC_AXIS_CP, PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP, PC_AXES } pc_axis;
 
-/* Axes from the innermost, whose ranks are neighbours: {TP, DP, PP} is Megatron's and the default. */
+/* Axes from the innermost, whose ranks are neighbours: {TP, CP, DP, PP} is Megatron's and the default. */
 typedef struct pc_rank_order {
     pc_axis axis[PC_AXES];
 } pc_rank_order;
 
 typedef struct pc_ranks {
-    int32_t count[PC_AXES];  /* tp, pp, dp */
+    int32_t count[PC_AXES];
     int64_t stride[PC_AXES]; /* GPUs between neighbours on the axis */
 } pc_ranks;
 
-/* "tp-dp-pp" and the like. PC_ERROR_INPUT if an axis is missing or stands twice. */
+/* "tp-cp-dp-pp" and the like; without cp, which then stands behind tp. PC_ERROR_INPUT if another axis is missing or one
+ * stands twice. It is written without cp where that stands behind tp. */
 pc_code pc_rank_order_parse(const char *text, pc_rank_order *order, pc_error *error);
 void pc_rank_order_write(pc_rank_order order, char text[16]);
 
+/* How many ranks each axis has; cp 0 as 1. */
+typedef struct pc_rank_counts {
+    int tp, pp, dp, cp;
+} pc_rank_counts;
+
 /* PC_ERROR_INPUT if the machine has too few GPUs. */
-pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, int tp, int pp, int dp, pc_ranks *ranks,
+pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, pc_rank_counts counts, pc_ranks *ranks,
                        pc_error *error);
 
 /* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes, of the machine as the
  * job sees it (pc_machine_of_job). */
-static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t pp, int64_t dp) {
-    return tp * ranks->stride[PC_AXIS_TP] + pp * ranks->stride[PC_AXIS_PP] + dp * ranks->stride[PC_AXIS_DP];
+static inline int64_t pc_ranks_gpu(const pc_ranks *ranks, int64_t tp, int64_t cp, int64_t pp, int64_t dp) {
+    return tp * ranks->stride[PC_AXIS_TP] + cp * ranks->stride[PC_AXIS_CP] + pp * ranks->stride[PC_AXIS_PP] +
+           dp * ranks->stride[PC_AXIS_DP];
 }
 
 /* And back: where on an axis the rank is that a GPU is. */
@@ -45,7 +53,8 @@ static inline int64_t pc_ranks_coordinate(const pc_ranks *ranks, pc_axis axis, i
 
 /* All GPUs that are ranks: 0 .. this - 1. */
 static inline int64_t pc_ranks_gpus(const pc_ranks *ranks) {
-    return (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_PP] * ranks->count[PC_AXIS_DP];
+    return (int64_t)ranks->count[PC_AXIS_TP] * ranks->count[PC_AXIS_CP] * ranks->count[PC_AXIS_PP] *
+           ranks->count[PC_AXIS_DP];
 }
 
 /* The group of all ranks that differ from a given one on one axis only, as collectives see it. Where groups of one axis
@@ -67,11 +76,19 @@ typedef struct pc_group {
 } pc_group;
 
 /* The ranks of an axis in rows of `first` neighbours: in `inner` the axis has those of a row, in `outer` one of each
- * row. The groups of either are as pc_group_of finds them; which ranks the other two axes have is then without meaning.
+ * row. The groups of either are as pc_group_of finds them; which ranks the other axes have is then without meaning.
  * `first` divides the axis. */
 void pc_ranks_split(const pc_ranks *ranks, pc_axis axis, int first, pc_ranks *inner, pc_ranks *outer);
 
 pc_group pc_group_of(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
+
+/* The group of all ranks that differ from a given one on two axes only. It is exact where the two are neighbours in the
+ * order of ranks, or one has one rank. Else the ranks and domains of one are multiplied by the other's, and the slower
+ * rate counts. That is exact in domains and leaves that hold whole rows of the inner axis, or divide them. */
+pc_group pc_group_of_both(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis, pc_axis other);
+
+/* Whether the two are neighbours; `joined`, which may be NULL, then has both as `axis` and one rank of `other`. */
+bool pc_ranks_join(const pc_ranks *ranks, pc_axis axis, pc_axis other, pc_ranks *joined);
 
 /* How a message from pipeline stage `from` to stage `to` travels, those of all replicas and tensor ranks at once; the
  * worst of them. */
@@ -82,6 +99,12 @@ typedef struct pc_hop {
     double latency_s;   /* bulk protocol */
 } pc_hop;
 pc_hop pc_hop_between(const pc_machine *machine, const pc_ranks *ranks, int from, int to);
+
+/* A sender and its receiver as a group. */
+pc_group pc_group_of_hop(const pc_hop *hop);
+
+/* The same from every rank of an axis to the next, and from the last one to the first: the slowest of them. */
+pc_hop pc_hop_round(const pc_machine *machine, const pc_ranks *ranks, pc_axis axis);
 
 #ifdef __cplusplus
 }

@@ -164,9 +164,9 @@ static pc_code read_passes(reading *view, pc_error *error) {
             const pc_pass_cost *cost = &outline->part_costs[sort].pass[kind];
             pc_time kernels_ps = 0;
             if (!pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) continue;
-            double tp_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s;
-            code =
-                pc_outline_time("pass", (cost->compute_s + tp_s) * outline->pace, 1, &view->alone[sort][kind], error);
+            double exposed_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s + cost->cp_s;
+            code = pc_outline_time("pass", (cost->compute_s + exposed_s) * outline->pace, 1, &view->alone[sort][kind],
+                                   error);
             if (code || !view->is_operations) continue;
             code = pc_outline_time("kernels", cost->kernel_s * outline->pace, 1, &kernels_ps, error);
             view->rest[sort][kind] = view->alone[sort][kind] - shave(kernels_ps);

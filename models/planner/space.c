@@ -218,7 +218,8 @@ static int64_t recompute_made_of(const pc_plan_space *space, const pc_plan_choic
 
 /* Axes of more ranks than one, from the innermost: all of an order that shows. */
 static int order_made_of(const pc_plan_choice *choice, pc_rank_order order) {
-    const int ranks[PC_AXES] = {[PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp};
+    const int ranks[PC_AXES] = {
+        [PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp, [PC_AXIS_CP] = 1};
     int made = 0;
     for (int i = 0; i < PC_AXES; i++)
         if (ranks[order.axis[i]] != 1) made = made * (PC_AXES + 1) + (int)order.axis[i] + 1;

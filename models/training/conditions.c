@@ -52,8 +52,9 @@ static void draw_group(const pc_sample_base *base, const pc_factors *factors, in
                        pc_conditions *conditions) {
     double *slowness = conditions->slowness + (replica * base->devices + stage) * base->kinds;
     bool all_slow = is_in_slow_stage(base->bad_days, replica, stage);
-    for (int t = 0; t < base->outline->cut.tp; t++) {
-        int64_t gpu = pc_ranks_gpu(&base->outline->ranks, t, stage, replica);
+    int tp = base->outline->cut.tp, ranks = tp * pc_cut_cp(&base->outline->cut);
+    for (int i = 0; i < ranks; i++) {
+        int64_t gpu = pc_ranks_gpu(&base->outline->ranks, i % tp, i / tp, stage, replica);
         double factor = pc_factors_draw(factors, rng);
         if (all_slow || conditions->marks[gpu] & SLOW) factor *= base->bad_days->slow_factor;
         double *of_kind = &slowness[gpu >= base->first_other];

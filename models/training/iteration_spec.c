@@ -2,7 +2,7 @@
 
 pc_iteration_spec pc_iteration_spec_default(void) {
     return (pc_iteration_spec){
-        .order = {{PC_AXIS_TP, PC_AXIS_DP, PC_AXIS_PP}},
+        .order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_DP, PC_AXIS_PP}},
         .overlaps_p2p = true,
         .overlaps_tp = true,
         .overlaps_gradients = true,

@@ -92,8 +92,8 @@ static pc_code make_recipe(lowering *lowered, int sort, pc_pass_kind kind) {
     if (!lowered->sendings[at]) return pc_error_no_memory(lowered->error);
     for (int i = 0; !code && i < recipe->count; i++)
         if (recipe->steps[i].is_collective)
-            code = pc_lanes_sendings(&lowered->lanes, &outline->tp, &recipe->steps[i].collective, outline->pace,
-                                     &lowered->sendings[at][i], lowered->error);
+            code = pc_lanes_sendings(&lowered->lanes, recipe->steps[i].group, &recipe->steps[i].collective,
+                                     outline->pace, &lowered->sendings[at][i], lowered->error);
     return code;
 }
 

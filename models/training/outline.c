@@ -31,12 +31,17 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     return cut;
 }
 
+static pc_rank_counts counts_of(const pc_cut *cut) {
+    return (pc_rank_counts){cut->tp, cut->pp, cut->dp, pc_cut_cp(cut)};
+}
+
 static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error) {
     const pc_cut *cut = &spec->cut;
     if (cut->shard_group == 0) return PC_OK;
-    if (cut->shard_group < 0 || cut->dp % cut->shard_group)
-        return pc_error_set(error, PC_ERROR_INPUT, "shard_group %d with dp %d; expected a divisor of dp",
-                            cut->shard_group, cut->dp);
+    if (cut->shard_group < 0 || pc_cut_replicas(cut) % cut->shard_group)
+        return pc_error_set(error, PC_ERROR_INPUT, "shard_group %d with dp %d%s; expected a divisor of dp%s",
+                            cut->shard_group, pc_cut_replicas(cut), pc_cut_cp(cut) > 1 ? " x cp" : "",
+                            pc_cut_cp(cut) > 1 ? " x cp" : "");
     if (cut->zero == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "shard_group %d with zero 0, which shards nothing; expected zero 1 to 3", cut->shard_group);
@@ -60,8 +65,13 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     if (code) return code;
     int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
-    if (!code) code = pc_ranks_place(&spec->machine, spec->order, cut.tp, cut.pp, cut.dp, &ranks, error);
-    return code;
+    if (!code) code = pc_ranks_place(&spec->machine, spec->order, counts_of(&cut), &ranks, error);
+    if (code || cut.shard_group == 0 || pc_ranks_join(&ranks, PC_AXIS_DP, PC_AXIS_CP, NULL)) return code;
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "shard_group %d with a rank order in which cp and dp are no neighbours; expected another order, "
+        "such as tp-cp-dp-pp",
+        cut.shard_group);
 }
 
 /* ---- parts ---- */
@@ -86,7 +96,7 @@ static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int devic
 }
 
 static pc_code add_parts(pc_outline *outline, pc_error *error) {
-    pc_collective_memo memo = {.machine = &outline->spec->machine, .group = &outline->tp};
+    pc_collective_memo memo = {.outline = outline};
     pc_code code = PC_OK;
     for (int d = 0; !code && d < outline->devices; d++)
         for (int c = 0; !code && c < outline->chunks; c++) code = add_part(outline, &memo, d, c, error);
@@ -176,19 +186,40 @@ static pc_group group_on(const pc_outline *outline, const pc_outline_places *pla
 static void split_replicas(pc_outline *outline) {
     const pc_machine *machine = &outline->spec->machine;
     int first = outline->cut.shard_group;
-    pc_ranks inner, outer;
+    pc_ranks joined, inner, outer;
     outline->shard = outline->dp;
     outline->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    if (first == 0 || first == outline->cut.dp) return;
-    pc_ranks_split(&outline->ranks, PC_AXIS_DP, first, &inner, &outer);
+    if (first == 0 || first == pc_cut_replicas(&outline->cut)) return;
+    pc_ranks_join(&outline->ranks, PC_AXIS_DP, PC_AXIS_CP, &joined);
+    pc_ranks_split(&joined, PC_AXIS_DP, first, &inner, &outer);
     outline->shard = pc_group_of(machine, &inner, PC_AXIS_DP);
     outline->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
+}
+
+/* Heads are exchanged among neighbours, keys go round one of each row of them. */
+static void place_context(pc_outline *outline, const pc_outline_places *places) {
+    const pc_machine *machine = &outline->spec->machine;
+    int exchange = pc_cut_exchange(&outline->spec->model, &outline->cut), cp = pc_cut_cp(&outline->cut);
+    pc_ranks inner, outer;
+    if (cp == 1) return;
+    pc_ranks_split(&outline->ranks, PC_AXIS_CP, exchange, &inner, &outer);
+    outline->cp_groups[PC_GROUP_CP] = group_on(outline, places, PC_AXIS_CP);
+    if (exchange > 1) outline->cp_groups[PC_GROUP_CP_A2A] = pc_group_of(machine, &inner, PC_AXIS_CP);
+    if (exchange == cp) return;
+    outline->cp_hop = pc_hop_round(machine, &outer, PC_AXIS_CP);
+    outline->cp_groups[PC_GROUP_CP_RING] = pc_group_of_hop(&outline->cp_hop);
+}
+
+/* Who has the same parameters. */
+static pc_group replica_group(const pc_outline *outline, const pc_outline_places *places) {
+    if (pc_cut_cp(&outline->cut) == 1) return group_on(outline, places, PC_AXIS_DP);
+    return pc_group_of_both(&outline->spec->machine, &outline->ranks, PC_AXIS_DP, PC_AXIS_CP);
 }
 
 static pc_code fill_in(pc_outline *outline, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_cut *cut = &outline->cut;
-    pc_code code = pc_ranks_place(&spec->machine, spec->order, cut->tp, cut->pp, cut->dp, &outline->ranks, error);
+    pc_code code = pc_ranks_place(&spec->machine, spec->order, counts_of(cut), &outline->ranks, error);
     if (code) return code;
     if (!make_arrays(outline)) return pc_error_no_memory(error);
     const pc_outline_places *places = NULL;
@@ -196,7 +227,8 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     if (code) return code;
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
-    outline->dp = gradient_group(outline, group_on(outline, places, PC_AXIS_DP));
+    outline->dp = gradient_group(outline, replica_group(outline, places));
+    place_context(outline, places);
     split_replicas(outline);
     code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
@@ -206,7 +238,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
 
 /* All wait for each other sooner or later: the slowest one's pace is everybody's. */
 static double pace_of(const pc_iteration_spec *spec) {
-    int64_t gpus = (int64_t)spec->cut.tp * spec->cut.pp * spec->cut.dp;
+    int64_t gpus = (int64_t)spec->cut.tp * spec->cut.pp * pc_cut_replicas(&spec->cut);
     return (1 + spec->pass_overhead) * (1 + spec->machine.speed_variation * pc_expected_largest(gpus));
 }
 
@@ -258,7 +290,7 @@ int64_t pc_outline_room(const pc_outline *outline, int device) {
 
 double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass) {
     const pc_pass_cost *x = &pc_outline_part(outline, device, pass.chunk)->pass[pass.kind];
-    return (x->compute_s + x->tp_s) * outline->pace;
+    return (x->compute_s + x->tp_s + x->cp_s) * outline->pace;
 }
 
 pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {

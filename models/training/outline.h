@@ -19,9 +19,11 @@
 typedef struct pc_pass_cost {
     double kernel_s;
     double compute_s; /* kernels, or their launches where those take longer */
+    double cp_s;      /* how much longer those of context parallelism then make it */
     double tp_s;      /* how much longer collectives of tensor parallelism make it: those that neither kernels hide nor
                        * the GPU's waiting for launches */
     double tp_bytes;  /* what they all send */
+    double cp_bytes;
     double standard_error_s;
     double flops;
 } pc_pass_cost;
@@ -78,10 +80,12 @@ typedef struct pc_outline {
     int devices, chunks, parts;
     bool shares_embedding; /* first and last part are on one device, which holds the tied matrix once */
     pc_ranks ranks;
-    pc_time gathering_ps;  /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
-    double transfer_bytes; /* what a GPU sends for a transfer to another stage, that gathering with it */
-    pc_group tp, pp, dp;   /* dp: of those who hold a chunk, reduce its gradients and, with ZeRO, share its state; twice
-                            * as   many where a schedule has two replicas */
+    pc_time gathering_ps;          /* of hop_ps, what the receivers take to gather a scattered boundary tensor */
+    double transfer_bytes;         /* what a GPU sends for a transfer to another stage, that gathering with it */
+    pc_group cp_groups[PC_GROUPS]; /* by pc_operation_group: of context parallelism; of a ring, its slowest hop's two */
+    pc_hop cp_hop;                 /* that hop */
+    pc_group tp, pp, dp; /* dp: of those who hold a chunk, over data and context parallelism, reduce its gradients and,
+                          * with ZeRO, share its state; twice as   many where a schedule has two replicas */
     pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
                                 * rank, unless the cut has a shard_group */
     pc_part_cost *part_costs;

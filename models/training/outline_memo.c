@@ -27,22 +27,25 @@ void pc_outline_memo_free(pc_outline_memo *memo) {
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_outline_places *places) {
-    int32_t numbers[PC_AXES + 3] = {places->tp, places->pp, places->dp};
-    for (int i = 0; i < PC_AXES; i++) numbers[3 + i] = (int32_t)places->order.axis[i];
+    int32_t numbers[PC_AXES + 4] = {places->tp, places->pp, places->dp, places->cp};
+    for (int i = 0; i < PC_AXES; i++) numbers[4 + i] = (int32_t)places->order.axis[i];
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_outline_places *a, const pc_outline_places *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
-    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp;
 }
 
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
                                     pc_error *error) {
     const pc_machine *machine = &outline->spec->machine;
-    pc_outline_places wanted = {
-        .order = outline->spec->order, .tp = outline->cut.tp, .pp = outline->cut.pp, .dp = outline->cut.dp};
+    pc_outline_places wanted = {.order = outline->spec->order,
+                                .tp = outline->cut.tp,
+                                .pp = outline->cut.pp,
+                                .dp = outline->cut.dp,
+                                .cp = pc_cut_cp(&outline->cut)};
     pc_outline_places *known = &memo->places[hash_places(&wanted) % PC_OUTLINE_MEMO_PLACES];
     *places = known;
     if (is_same_places(known, &wanted)) return PC_OK;
@@ -60,29 +63,34 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
 /* ---- parts ---- */
 
 static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part) {
-    return (pc_outline_part_key){.group = outline->tp,
-                                 .part = *part,
-                                 .microbatch_size = outline->cut.microbatch_size,
-                                 .seq_len = outline->cut.seq_len,
-                                 .sums_apart = pc_cut_sums_apart(&outline->cut),
-                                 .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
-                                 .offload_layers = outline->cut.offload_layers,
-                                 .tp = outline->cut.tp,
-                                 .slices = outline->cut.slices,
-                                 .sequence_split = outline->cut.sequence_split,
-                                 .gradient_bytes = outline->cut.gradient_bytes,
-                                 .cross_entropy = outline->cut.cross_entropy,
-                                 .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
-                                 .kernels = outline->cut.kernels,
-                                 .sequence_parallel = outline->cut.sequence_parallel,
-                                 .gathers_low_weights =
-                                     pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
-                                 .overlaps_tp = outline->spec->overlaps_tp,
-                                 .pipelines_tp = outline->spec->pipelines_tp,
-                                 .splits = outline->spec->generator->splits,
-                                 .mixes = outline->spec->generator->mixes,
-                                 .recomputes = outline->spec->generator->recomputes,
-                                 .shares_embedding = outline->shares_embedding};
+    pc_outline_part_key key = {.group = outline->tp,
+                               .cp_hop = outline->cp_hop,
+                               .cp = pc_cut_cp(&outline->cut),
+                               .exchange = pc_cut_exchange(&outline->spec->model, &outline->cut),
+                               .cp_comm = outline->cut.cp_comm,
+                               .part = *part,
+                               .microbatch_size = outline->cut.microbatch_size,
+                               .seq_len = outline->cut.seq_len,
+                               .sums_apart = pc_cut_sums_apart(&outline->cut),
+                               .casts_over = pc_cut_casts_over(&outline->spec->model, &outline->cut),
+                               .offload_layers = outline->cut.offload_layers,
+                               .tp = outline->cut.tp,
+                               .slices = outline->cut.slices,
+                               .sequence_split = outline->cut.sequence_split,
+                               .gradient_bytes = outline->cut.gradient_bytes,
+                               .cross_entropy = outline->cut.cross_entropy,
+                               .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
+                               .kernels = outline->cut.kernels,
+                               .sequence_parallel = outline->cut.sequence_parallel,
+                               .gathers_low_weights = pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
+                               .overlaps_tp = outline->spec->overlaps_tp,
+                               .pipelines_tp = outline->spec->pipelines_tp,
+                               .splits = outline->spec->generator->splits,
+                               .mixes = outline->spec->generator->mixes,
+                               .recomputes = outline->spec->generator->recomputes,
+                               .shares_embedding = outline->shares_embedding};
+    memcpy(key.cp_groups, outline->cp_groups, sizeof key.cp_groups);
+    return key;
 }
 
 static bool is_same_group(const pc_group *a, const pc_group *b) {
@@ -90,6 +98,16 @@ static bool is_same_group(const pc_group *a, const pc_group *b) {
            a->in_leaf == b->in_leaf && a->groups_beside == b->groups_beside &&
            a->nic_bytes_per_s == b->nic_bytes_per_s && a->uplink_bytes_per_s == b->uplink_bytes_per_s &&
            a->crosses_leaves == b->crosses_leaves && a->crosses_nics == b->crosses_nics;
+}
+
+static bool is_same_context(const pc_outline_part_key *a, const pc_outline_part_key *b) {
+    const pc_hop *hop = &a->cp_hop, *other = &b->cp_hop;
+    bool is_same = a->cp == b->cp && a->cp_comm == b->cp_comm && a->exchange == b->exchange &&
+                   hop->in_domain == other->in_domain && hop->crosses_leaves == other->crosses_leaves &&
+                   hop->bytes_per_s == other->bytes_per_s && hop->latency_s == other->latency_s;
+    for (int i = 0; is_same && a->cp > 1 && i < PC_GROUPS; i++)
+        is_same = is_same_group(&a->cp_groups[i], &b->cp_groups[i]);
+    return is_same;
 }
 
 static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
@@ -104,7 +122,7 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
            a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
            a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
-           is_same_group(&a->group, &b->group);
+           is_same_group(&a->group, &b->group) && is_same_context(a, b);
 }
 
 static uint64_t hash_key(const pc_outline_part_key *key) {
@@ -121,6 +139,8 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         key->casts_over,
         key->gathers_low_weights,
         key->tp,
+        key->cp,
+        key->cp_comm,
         key->sequence_parallel,
         key->overlaps_tp,
         key->splits,
@@ -139,7 +159,7 @@ pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost,
         *cost = outline->memo->parts[at].cost;
         return PC_OK;
     }
-    pc_collective_memo collectives = {.machine = &outline->spec->machine, .group = &outline->tp};
+    pc_collective_memo collectives = {.outline = outline};
     pc_code code = pc_part_cost_make(outline, &collectives, cost, error);
     if (code) return code;
     outline->memo->parts[at].is_known = true;

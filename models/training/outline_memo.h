@@ -12,7 +12,7 @@
 /* How groups and neighbouring stages lie for one order and one cut. */
 typedef struct pc_outline_places {
     pc_rank_order order;
-    int tp, pp, dp; /* 0: empty */
+    int tp, pp, dp, cp; /* 0: empty */
     pc_group group[PC_AXES];
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;
@@ -20,9 +20,12 @@ typedef struct pc_outline_places {
 /* All that the cost of a part depends on where model, machine and cost model are given. */
 typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
+    pc_group cp_groups[PC_GROUPS];
+    pc_hop cp_hop;
     pc_part part;
     int64_t microbatch_size, seq_len, sums_apart, casts_over, offload_layers;
-    int tp, slices, gradient_bytes, cross_entropy_chunks;
+    int tp, cp, slices, exchange, gradient_bytes, cross_entropy_chunks;
+    pc_cp_comm cp_comm;
     pc_sequence_split sequence_split;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;

@@ -1,6 +1,6 @@
-/* What passes take: on the GPU, kernels one after the other and the collectives of tensor parallelism between or beside
- * them; or on the host, the launches of both, where those take longer. Activations that go to the host and come back
- * (offload_layers) are a third timeline, which counts as the launches do.
+/* What passes take: on the GPU, kernels one after the other and the collectives of tensor and context parallelism
+ * between or beside them; or on the host, the launches of both, where those take longer. Activations that go to the
+ * host and come back (offload_layers) are a third timeline, which counts as the launches do.
  *
  * The host launches ahead and waits for nothing, neither for kernels nor for collectives. So a pass has two timelines
  * and lasts as long as the longer one: max(L, K + E). L is the launches, K the kernels, and E what collectives last
@@ -20,47 +20,55 @@ bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind) {
     return pc_generator_has_kind(generator, kind);
 }
 
-bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective) {
-    switch (operation->kind) {
-    case PC_OPERATION_ALL_REDUCE:
-        *collective = PC_COLLECTIVE_ALL_REDUCE;
-        return true;
-    case PC_OPERATION_ALL_GATHER:
-        *collective = PC_COLLECTIVE_ALL_GATHER;
-        return true;
-    case PC_OPERATION_REDUCE_SCATTER:
-        *collective = PC_COLLECTIVE_REDUCE_SCATTER;
-        return true;
-    default:
-        return false;
-    }
+bool pc_operation_is_collective(const pc_operation *operation) {
+    return operation->kind >= PC_OPERATION_ALL_REDUCE;
 }
 
-static pc_alone remember(pc_collective_memo *memo, pc_collective collective, int64_t size_bytes) {
+const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective) {
+    return collective->group == PC_GROUP_TP ? &outline->tp : &outline->cp_groups[collective->group];
+}
+
+pc_collective_course pc_outline_course(const pc_outline *outline, const pc_operation *collective) {
+    static const pc_collective collectives[PC_OPERATION_KINDS] = {
+        [PC_OPERATION_ALL_REDUCE] = PC_COLLECTIVE_ALL_REDUCE,
+        [PC_OPERATION_ALL_GATHER] = PC_COLLECTIVE_ALL_GATHER,
+        [PC_OPERATION_REDUCE_SCATTER] = PC_COLLECTIVE_REDUCE_SCATTER,
+        [PC_OPERATION_ALL_TO_ALL] = PC_COLLECTIVE_ALL_TO_ALL,
+    };
+    const pc_machine *machine = &outline->spec->machine;
+    double bytes = (double)collective->size_bytes;
+    if (collective->kind == PC_OPERATION_RING) return pc_message_course(machine, &outline->cp_hop, bytes);
+    return pc_collective_course_of(machine, pc_outline_group(outline, collective), collectives[collective->kind],
+                                   PC_ALGORITHM_BEST, bytes);
+}
+
+static pc_alone remember(pc_collective_memo *memo, const pc_operation *x) {
     for (int i = 0; i < memo->count; i++)
-        if (memo->known[i].collective == collective && memo->known[i].size_bytes == size_bytes)
+        if (memo->known[i].kind == x->kind && memo->known[i].group == x->group &&
+            memo->known[i].size_bytes == x->size_bytes)
             return memo->known[i].alone;
-    pc_alone alone = pc_outline_alone(memo->machine, memo->group, collective, (double)size_bytes);
+    pc_alone alone = pc_outline_alone_by(pc_outline_course(memo->outline, x));
     if (memo->count < PC_COLLECTIVE_MEMO) {
-        memo->known[memo->count].collective = collective;
-        memo->known[memo->count].size_bytes = size_bytes;
+        memo->known[memo->count].kind = x->kind;
+        memo->known[memo->count].group = x->group;
+        memo->known[memo->count].size_bytes = x->size_bytes;
         memo->known[memo->count++].alone = alone;
     }
     return alone;
 }
 
-const pc_operation *pc_operation_beside(const pc_operations *operations, int number) {
-    pc_collective collective;
+const pc_operation *pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number) {
+    const pc_operation *x = &operations->list[number];
     bool is_last = number + 1 == operations->count;
-    if (!operations->list[number].can_overlap || is_last) return NULL;
+    if (!x->can_overlap || is_last || (x->group == PC_GROUP_TP && !outline->spec->overlaps_tp)) return NULL;
     const pc_operation *next = &operations->list[number + 1];
-    bool is_kernel = !pc_operation_is_collective(next, &collective);
-    return is_kernel && next->repeat == operations->list[number].repeat ? next : NULL;
+    return !pc_operation_is_collective(next) && next->repeat == x->repeat ? next : NULL;
 }
 
 /* The product that a gather feeds, or whose sums are scattered; NULL where there is none next to it. */
 static const pc_operation *product_of(const pc_operations *operations, int number) {
     const pc_operation *x = &operations->list[number];
+    if (x->group != PC_GROUP_TP) return NULL;
     int at = x->kind == PC_OPERATION_ALL_GATHER ? number + 1 : x->kind == PC_OPERATION_REDUCE_SCATTER ? number - 1 : -1;
     if (at < 0 || at >= operations->count) return NULL;
     const pc_operation *product = &operations->list[at];
@@ -79,7 +87,7 @@ static double exposed_in_pieces(double product_s, double collective_s, int ranks
  * product. */
 static double exposed_of(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
     const pc_iteration_spec *spec = outline->spec;
-    const pc_operation *beside = spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL,
+    const pc_operation *beside = pc_operation_beside(outline, operations, number),
                        *product = spec->pipelines_tp ? product_of(operations, number) : NULL;
     if (beside) return fmax(seconds - outline->cost.kernel(outline->cost.self, beside).seconds, 0);
     if (!product) return seconds;
@@ -87,19 +95,21 @@ static double exposed_of(const pc_outline *outline, const pc_operations *operati
 }
 
 /* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
- * less what the GPU waits for launches in all. */
+ * less what the GPU waits for launches in all, first of tensor parallelism's. */
 static void add_collectives(const pc_outline *outline, pc_collective_memo *memo, const pc_operations *operations,
                             double idle_s, pc_pass_cost *pass) {
-    pc_collective collective;
-    double exposed_s = 0;
+    double tp_s = 0, cp_s = 0;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
-        if (!pc_operation_is_collective(x, &collective)) continue;
-        pc_alone alone = remember(memo, collective, x->size_bytes);
-        exposed_s += (double)x->repeat * exposed_of(outline, operations, i, alone.seconds);
-        pass->tp_bytes += (double)x->repeat * alone.sent_bytes;
+        if (!pc_operation_is_collective(x)) continue;
+        pc_alone alone = remember(memo, x);
+        bool is_tp = x->group == PC_GROUP_TP;
+        *(is_tp ? &tp_s : &cp_s) += (double)x->repeat * exposed_of(outline, operations, i, alone.seconds);
+        *(is_tp ? &pass->tp_bytes : &pass->cp_bytes) += (double)x->repeat * alone.sent_bytes;
     }
-    pass->tp_s = exposed_s > idle_s ? exposed_s - idle_s : 0;
+    pass->tp_s = tp_s > idle_s ? tp_s - idle_s : 0;
+    double left_s = idle_s > tp_s ? idle_s - tp_s : 0;
+    pass->cp_s = cp_s > left_s ? cp_s - left_s : 0;
 }
 
 double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,

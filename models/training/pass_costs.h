@@ -4,14 +4,14 @@
 
 #include "models/training/outline.h"
 
-/* Collectives of one group by kind and size: a pass has few different ones, and asks for each many times. */
+/* Collectives by group, kind and size: a pass has few different ones, and asks for each many times. */
 enum { PC_COLLECTIVE_MEMO = 32 };
 typedef struct pc_collective_memo {
-    const pc_machine *machine;
-    const pc_group *group;
+    const pc_outline *outline;
     int count;
     struct {
-        pc_collective collective;
+        pc_operation_group group;
+        pc_operation_kind kind;
         int64_t size_bytes;
         pc_alone alone;
     } known[PC_COLLECTIVE_MEMO];
@@ -27,10 +27,14 @@ double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc
 /* Fills in `made` for its part: of an outline whose spec, cut, cost, and tp are there. */
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
 
-/* Whether the operation is a collective, and which. */
-bool pc_operation_is_collective(const pc_operation *operation, pc_collective *collective);
+bool pc_operation_is_collective(const pc_operation *operation);
 
-/* The kernel beside which a collective of the list can run, the one that follows it; NULL if there is none. */
-const pc_operation *pc_operation_beside(const pc_operations *operations, int number);
+/* Who takes part in it, of an outline whose groups are there; and what it is, alone. */
+const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective);
+pc_collective_course pc_outline_course(const pc_outline *outline, const pc_operation *collective);
+
+/* The kernel beside which a collective of the list runs, the one that follows it; NULL if there is none, or the spec
+ * has tensor parallelism's not overlap. Rings always do. */
+const pc_operation *pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number);
 
 #endif

@@ -18,26 +18,27 @@ static void add_kernel(pc_recipe *recipe, int64_t repeat, double seconds) {
             (pc_step_of_pass){.runs_beside = is_beside, .repeat = repeat, .seconds = seconds};
 }
 
-static void add_collective(const pc_outline *outline, const pc_operations *operations, int number,
-                           pc_collective collective, pc_recipe *recipe) {
+static void add_collective(const pc_outline *outline, const pc_operations *operations, int number, pc_recipe *recipe) {
     const pc_operation *x = &operations->list[number];
-    const pc_operation *beside = outline->spec->overlaps_tp ? pc_operation_beside(operations, number) : NULL;
-    pc_collective_course made = pc_collective_course_of(&outline->spec->machine, &outline->tp, collective,
-                                                        PC_ALGORITHM_BEST, (double)x->size_bytes);
+    const pc_operation *beside = pc_operation_beside(outline, operations, number);
+    pc_collective_course made = pc_outline_course(outline, x);
     double seconds = outline->pace * made.seconds;
     if (made.phase_count == 0) return;
     if (!beside) recipe->alone_s += (double)x->repeat * seconds;
-    recipe->steps[recipe->count++] = (pc_step_of_pass){
-        .is_collective = true, .runs_beside = beside, .repeat = x->repeat, .seconds = seconds, .collective = made};
+    recipe->steps[recipe->count++] = (pc_step_of_pass){.is_collective = true,
+                                                       .runs_beside = beside,
+                                                       .repeat = x->repeat,
+                                                       .seconds = seconds,
+                                                       .collective = made,
+                                                       .group = pc_outline_group(outline, x)};
 }
 
 static void add_operations(const pc_outline *outline, const pc_operations *operations, pc_recipe *recipe) {
-    pc_collective collective;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (x->repeat < 1) continue;
-        if (pc_operation_is_collective(x, &collective))
-            add_collective(outline, operations, i, collective, recipe);
+        if (pc_operation_is_collective(x))
+            add_collective(outline, operations, i, recipe);
         else
             add_kernel(recipe, x->repeat, outline->pace * outline->cost.kernel(outline->cost.self, x).seconds);
     }

@@ -1,5 +1,5 @@
-/* recipe.h: a pass as steps that follow each other: kernels, and collectives of tensor parallelism. Private to
- * models/training/. */
+/* recipe.h: a pass as steps that follow each other: kernels, and collectives of tensor and context parallelism. Private
+ * to models/training/. */
 #ifndef PC_MODELS_TRAINING_RECIPE_H
 #define PC_MODELS_TRAINING_RECIPE_H
 
@@ -13,6 +13,7 @@ typedef struct pc_step_of_pass {
     int64_t repeat;   /* steps in a row of the same repeat are a block that is gone through so many times */
     double seconds;   /* at the outline's pace: of kernels; of the collective when alone */
     pc_collective_course collective;
+    const pc_group *group; /* of the collective; the outline's */
 } pc_step_of_pass;
 
 /* Alone, a pass takes alone_s, or launches_s if that is more (pass_costs.c). */

@@ -23,7 +23,7 @@ static pc_scatter scatter_of(const pc_iteration_spec *spec) {
     return (pc_scatter){.jitter = spec->jitter,
                         .passes = days->passes,
                         .gpu_jitter = days->gpu_jitter,
-                        .gpus = spec->cut.tp,
+                        .gpus = spec->cut.tp * pc_cut_cp(&spec->cut),
                         .link_jitter = days->link_jitter,
                         .has_slow = days->has_slow_stage || days->slow_gpus > 0,
                         .slow_stage = days->has_slow_stage ? days->slow_stage : -1,

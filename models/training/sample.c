@@ -19,7 +19,8 @@
 pc_code pc_samples_check(const pc_iteration_spec *spec, pc_error *error) {
     const pc_bad_days *x = &spec->bad_days;
     const pc_cut *cut = &spec->cut;
-    int64_t most = INT64_C(1) << 28, gpus = (int64_t)cut->tp * cut->pp * cut->dp; /* of a spec whose ranks are placed */
+    int64_t most = INT64_C(1) << 28,
+            gpus = (int64_t)cut->tp * cut->pp * pc_cut_replicas(cut); /* of a spec whose ranks are placed */
     int64_t nodes = pc_divide_up(gpus, spec->machine.gpus_per_node);
     const struct {
         const char *name;

@@ -12,6 +12,7 @@ pc_stage_sums pc_outline_sum_stage(const pc_outline *outline, int device) {
             double times = (double)outline->cut.microbatches * (double)visits / outline->chunks;
             sums.compute_s += times * x->compute_s * outline->pace;
             sums.tp_s += times * x->tp_s * outline->pace;
+            sums.cp_s += times * x->cp_s * outline->pace;
             sums.standard_error_s += times * x->standard_error_s * outline->pace;
             sums.flops += times * x->flops;
         }
@@ -22,20 +23,21 @@ pc_stage_sums pc_outline_sum_busiest(const pc_outline *outline) {
     pc_stage_sums most = pc_outline_sum_stage(outline, 0);
     for (int d = 1; d < outline->devices; d++) {
         pc_stage_sums sums = pc_outline_sum_stage(outline, d);
-        if (sums.compute_s + sums.tp_s > most.compute_s + most.tp_s) most = sums;
+        if (sums.compute_s + sums.tp_s + sums.cp_s > most.compute_s + most.tp_s + most.cp_s) most = sums;
     }
     return most;
 }
 
 void pc_outline_fill_in_rates(const pc_outline *outline, const pc_costs *costs, pc_iteration *iteration) {
     const pc_cut *cut = &outline->cut;
-    double gpus = (double)cut->tp * cut->pp * cut->dp, peak = outline->spec->machine.gpu.matrix_flops_per_s;
+    double gpus = (double)cut->tp * cut->pp * pc_cut_replicas(cut),
+           peak = outline->spec->machine.gpu.matrix_flops_per_s;
     double flops = 0;
     for (int d = 0; d < outline->devices; d++) flops += pc_outline_sum_stage(outline, d).flops;
     iteration->sequences = (double)cut->microbatch_size * (double)cut->microbatches * cut->dp;
     iteration->model_flops =
         iteration->sequences * pc_model_flops_per_sequence(&outline->spec->model, cut->tp, cut->seq_len);
-    iteration->hardware_flops = flops * cut->tp * cut->dp;
+    iteration->hardware_flops = flops * cut->tp * pc_cut_replicas(cut);
     double of_a_gpu = iteration->iteration_s * gpus;
     iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / PC_FLOP_PER_TFLOP : 0;
     iteration->mfu = iteration->tflops_per_gpu * PC_FLOP_PER_TFLOP / peak;

@@ -10,13 +10,7 @@ enum { BUCKETS_MAX = 65536 };
 
 pc_group pc_outline_pair(const pc_outline *outline, int stage, int other) {
     pc_hop hop = pc_hop_between(&outline->spec->machine, &outline->ranks, stage, other);
-    return (pc_group){.ranks = 2,
-                      .in_domain = hop.in_domain ? 2 : 1,
-                      .domains = hop.in_domain ? 1 : 2,
-                      .in_leaf = hop.crosses_leaves ? 1 : 2,
-                      .nic_bytes_per_s = hop.in_domain ? 0 : hop.bytes_per_s,
-                      .uplink_bytes_per_s = hop.crosses_leaves ? hop.bytes_per_s : 0,
-                      .crosses_leaves = hop.crosses_leaves};
+    return pc_group_of_hop(&hop);
 }
 
 static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_collective collective, double bytes) {
@@ -328,6 +322,7 @@ static void add_memory(pc_outline *outline, int d) {
     pc_device_outline *x = &outline->device[d];
     pc_cut shared = outline->cut;
     shared.dp = outline->shard.ranks;
+    shared.cp = 1;
     pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
     x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;

@@ -22,6 +22,7 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
     } sizes[] = {{"tp", cut->tp},
                  {"pp", cut->pp},
                  {"dp", cut->dp},
+                 {"cp", pc_cut_cp(cut)},
                  {"chunks", cut->chunks},
                  {"microbatch_size", cut->microbatch_size},
                  {"microbatches", cut->microbatches},
@@ -33,6 +34,9 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
     if ((wide)cut->tp * cut->pp * cut->dp > INT32_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "tp %d * pp %d * dp %d; expected up to %d GPUs", cut->tp, cut->pp,
                             cut->dp, INT32_MAX);
+    if ((wide)cut->tp * cut->pp * cut->dp * pc_cut_cp(cut) > INT32_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d * cp %d * pp %d * dp %d; expected up to %d GPUs", cut->tp,
+                            cut->cp, cut->pp, cut->dp, INT32_MAX);
     if (cut->seq_len * cut->microbatch_size > tokens_max)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "seq_len %" PRId64 " * microbatch_size %" PRId64 "; expected up to 2^40 tokens",
@@ -90,6 +94,63 @@ static pc_code check_tensor(const pc_model *model, const pc_cut *cut, pc_error *
                             ", the table of learned positions",
                             cut->seq_len, model->max_positions);
     return PC_OK;
+}
+
+/* ---- context parallelism ---- */
+
+static int64_t kv_heads_of_rank(const pc_model *model, const pc_cut *cut) {
+    return model->kv_heads < cut->tp ? 1 : model->kv_heads / cut->tp;
+}
+
+int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most) {
+    int64_t heads = model->heads / cut->tp, kv_heads = kv_heads_of_rank(model, cut);
+    int found = 1, cp = pc_cut_cp(cut);
+    for (int ranks = 2; ranks <= cp && ranks <= most && ranks <= kv_heads; ranks++)
+        if (cp % ranks == 0 && heads % ranks == 0 && kv_heads % ranks == 0) found = ranks;
+    return found;
+}
+
+int pc_cut_exchange(const pc_model *model, const pc_cut *cut) {
+    int cp = pc_cut_cp(cut);
+    if (cut->cp_comm == PC_CP_A2A) return cp;
+    if (cut->cp_comm != PC_CP_A2A_P2P || cp == 1) return 1;
+    return cut->cp_a2a > 0 ? cut->cp_a2a : pc_cut_most_exchange(model, cut, cp);
+}
+
+/* As Transformer Engine asserts: a head is one rank's, keys and values are not repeated. */
+static pc_code check_exchange(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    int64_t heads = model->heads / cut->tp, kv_heads = kv_heads_of_rank(model, cut), ranks;
+    bool is_nested = cut->cp_comm == PC_CP_A2A_P2P;
+    if (is_nested && cut->cp_a2a > 0 && cut->cp % cut->cp_a2a)
+        return pc_error_set(error, PC_ERROR_INPUT, "cp_a2a %d does not divide cp %d; expected a divisor", cut->cp_a2a,
+                            cut->cp);
+    ranks = pc_cut_exchange(model, cut);
+    if (heads % ranks == 0 && kv_heads % ranks == 0) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "%s %" PRId64 " does not divide %" PRId64 " heads and %" PRId64
+                        " kv_heads of a rank; expected a divisor of both, or cp_comm_type %s",
+                        is_nested ? "cp_a2a" : "cp with cp_comm_type a2a,", ranks, heads, kv_heads,
+                        is_nested ? "p2p" : "p2p or a2a+p2p");
+}
+
+/* Each rank has two pieces of 2 cp, one from either end, so that all have as much of the causal mask; attention that is
+ * merged from blocks needs the sums of its softmax, which flash kernels leave. */
+static pc_code check_context(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    if (cut->cp < 0) return pc_error_set(error, PC_ERROR_INPUT, "cp %d; expected at least 1", cut->cp);
+    if (pc_cut_cp(cut) == 1) return PC_OK;
+    if (cut->seq_len % (2 * (int64_t)cut->cp))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "cp %d cuts seq_len %" PRId64 " into 2 x cp pieces; expected a multiple of %" PRId64,
+                            cut->cp, cut->seq_len, 2 * (int64_t)cut->cp);
+    if (cut->sequence_parallel && cut->seq_len / cut->cp % cut->tp)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "tp %d does not divide seq_len / cp %" PRId64
+                            "; expected a divisor, for sequence parallelism cuts it",
+                            cut->tp, cut->seq_len / cut->cp);
+    if (model->attention != PC_ATTENTION_FLASH)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "cp %d with attention that keeps its scores; expected attention: flash, or cp 1", cut->cp);
+    return check_exchange(model, cut, error);
 }
 
 /* ---- layers over parts ---- */
@@ -197,7 +258,8 @@ static pc_code check_multiples(const pc_model *model, const pc_cut *cut, pc_erro
     const struct {
         const char *what;
         int64_t size;
-    } sizes[] = {{"seq_len x microbatch_size", cut->seq_len * cut->microbatch_size},
+    } sizes[] = {{cut->cp > 1 ? "seq_len / cp x microbatch_size" : "seq_len x microbatch_size",
+                  cut->seq_len / pc_cut_cp(cut) * cut->microbatch_size},
                  {"hidden", model->hidden},
                  {"columns of query, key and value", columns},
                  {"columns of the queries", model->heads / t * model->head_dim},
@@ -231,6 +293,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
         return pc_error_set(error, PC_ERROR_INPUT, "%d model parts; expected 1 to %d", parts, PC_PARTS_MAX);
     if ((code = check_sizes(cut, error))) return code;
     if ((code = check_tensor(model, cut, error))) return code;
+    if ((code = check_context(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;

@@ -80,13 +80,22 @@ typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED
 
 /* Where a microbatch's sequence is cut into slices: by tokens, or by FLOPs (sequence_slices.h). */
 typedef enum pc_sequence_split { PC_SEQUENCE_SPLIT_EVEN, PC_SEQUENCE_SPLIT_FLOPS } pc_sequence_split;
+/* How ranks of context parallelism, each with 1 / cp of every sequence, come to the keys and values of all;
+ * Megatron-LM's cp_comm_type. P2P: keys and values go round a ring, beside attention to those that are there.
+ * ALL_GATHER: they are gathered before attention. A2A: queries, keys and values are exchanged, so that a rank has all
+ * tokens of 1 / cp of the heads (DeepSpeed Ulysses, arXiv 2309.14509). A2A_P2P: the latter in rows of cp_a2a ranks, the
+ * ring over the rows. */
+typedef enum pc_cp_comm { PC_CP_P2P, PC_CP_ALL_GATHER, PC_CP_A2A, PC_CP_A2A_P2P } pc_cp_comm;
 
 enum { PC_PARTS_MAX = 4096 };
 
 typedef struct pc_cut {
-    int tp, pp, dp;  /* ranks of each; GPUs = tp * pp * dp */
+    int tp, pp, dp; /* ranks of each; GPUs = tp * cp * pp * dp */
+    int cp;         /* of context parallelism; 0 as 1: none */
+    pc_cp_comm cp_comm;
+    int cp_a2a;      /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
     int shard_group; /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
-                      * a divisor of dp. 0: all */
+                      * a divisor of dp * cp. 0: all */
     int chunks;      /* v */
     int slices;      /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
     pc_sequence_split sequence_split;
@@ -113,6 +122,17 @@ typedef struct pc_cut {
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
 } pc_cut;
+
+/* Ranks of context parallelism, at least one. */
+static inline int pc_cut_cp(const pc_cut *cut) {
+    return cut->cp > 1 ? cut->cp : 1;
+}
+
+/* Ranks that have the same parameters, reduce their gradients and may share state: those of data and of context
+ * parallelism together (Megatron's dp_cp group, torchtitan's dp_shard_cp). */
+static inline int pc_cut_replicas(const pc_cut *cut) {
+    return cut->dp * pc_cut_cp(cut);
+}
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
@@ -142,7 +162,7 @@ static inline int64_t pc_cut_casts_over(const pc_model *model, const pc_cut *cut
 
 /* Whether weights come to every pass in few bits, as ZeRO 3 gathers them where there is who has another share. */
 static inline bool pc_cut_gathers_low_weights(const pc_model *model, const pc_cut *cut) {
-    int64_t ranks = cut->shard_group > 0 ? cut->shard_group : cut->dp;
+    int64_t ranks = cut->shard_group > 0 ? cut->shard_group : pc_cut_replicas(cut);
     return pc_low_precision_is_on(&model->low) && model->low.gathers_parameters && cut->zero == 3 && ranks > 1;
 }
 
@@ -163,10 +183,17 @@ typedef struct pc_part {
 } pc_part;
 
 /* PC_ERROR_INPUT and the rule that the model (pc_model_check) or the cut breaks: "tp 16 does not divide 40 heads;
- * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism. Key
+ * expected a divisor", layers over parts, recomputed layers of a part, sequence over TP with sequence parallelism, what
+ * context parallelism asks for. Key
  * and value heads may be fewer than ranks, where they divide them: a rank has one, as others do. `parts` is the number
  * of parts of the placement. */
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
+
+/* The ranks of context parallelism that exchange heads: all with A2A, cp_a2a with A2A_P2P; 1 if none do. */
+int pc_cut_exchange(const pc_model *model, const pc_cut *cut);
+
+/* The most ranks, up to `most`, that divide cp and the heads of queries and of keys on a rank of tensor parallelism. */
+int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
 
 /* A rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
  * asks. Of the cut only the layout and its lists are looked at. */

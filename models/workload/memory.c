@@ -204,12 +204,23 @@ static pc_wide layers_working(const kept *layer, const kept *head, const layers_
 
 /* ---- the part ---- */
 
+/* What attention works with beside what is kept, where the sequence is cut over ranks. Gathered, these are keys and
+ * values of all and their gradients. A ring of n has in F the keys and values of n steps and the outputs of each, which
+ * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
+static pc_wide context_working(const pc_slice *x) {
+    pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
+    if (x->gathers_keys) return 4 * x->context * keys;
+    if (x->ring < 2) return 0;
+    return pc_max(x->ring * (2 * keys + queries), 2 * 4 * keys);
+}
+
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
  * after matrix. */
 static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
     pc_wide of_head = part->has_head ? loss_working(slice, loss) : 0;
     pc_wide gathered = slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
-    return pc_max(pc_max(of_layers, of_head), 0) + gathered;
+    pc_wide of_context = part->layers > 0 ? context_working(slice) : 0;
+    return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
 }
 
 /* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
@@ -280,14 +291,15 @@ static int64_t shard(int64_t bytes, int64_t ranks) {
 }
 
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
-    return (pc_state_bytes){.parameters = shard(2 * parameters, cut->zero >= 3 ? cut->dp : 1),
-                            .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? cut->dp : 1),
-                            .optimizer = shard(12 * parameters, cut->zero >= 1 ? cut->dp : 1)};
+    int ranks = pc_cut_replicas(cut);
+    return (pc_state_bytes){.parameters = shard(2 * parameters, cut->zero >= 3 ? ranks : 1),
+                            .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? ranks : 1),
+                            .optimizer = shard(12 * parameters, cut->zero >= 1 ? ranks : 1)};
 }
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {
     bool is_cut = is_scattered || cut->sequence_parallel;
-    int64_t whole = 2 * cut->seq_len * cut->microbatch_size * model->hidden,
+    int64_t whole = 2 * (cut->seq_len / pc_cut_cp(cut)) * cut->microbatch_size * model->hidden,
             bytes = pc_divide_up(whole, pc_cut_slices(cut));
     return is_cut ? bytes / cut->tp : bytes;
 }

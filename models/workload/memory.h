@@ -63,7 +63,7 @@ int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_p
 
 /* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam. That is 2
  * bytes of weights, pc_cut_gradient_bytes of gradients, and 12 of optimizer state (master weight, two moments). With
- * ZeRO each is spread over the dp ranks as far as cut->zero says, rounded up. */
+ * ZeRO each is spread over the dp x cp ranks as far as cut->zero says, rounded up. */
 typedef struct pc_state_bytes {
     int64_t parameters, gradients, optimizer;
 } pc_state_bytes;

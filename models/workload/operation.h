@@ -1,7 +1,8 @@
 /* operation.h: what a pass does on one GPU: its kernels and collectives, with shapes, FLOPs and bytes.
  *
  * Plain values of one TP rank. A collective's size is that of the whole tensor: what every rank has after an all-gather
- * or an all-reduce, and before a reduce-scatter.
+ * or an all-reduce, and before a reduce-scatter; of an all-to-all and a
+ * ring what a rank has.
  */
 #ifndef PC_MODELS_WORKLOAD_OPERATION_H
 #define PC_MODELS_WORKLOAD_OPERATION_H
@@ -25,11 +26,23 @@ typedef enum pc_operation_kind {
     PC_OPERATION_NORM,
     PC_OPERATION_ELEMENTWISE, /* activation functions, residuals, dropout, rotary, softmax, cross entropy, lookups */
     PC_OPERATION_OPTIMIZER,
-    PC_OPERATION_ALL_REDUCE, /* the collectives are those of the TP group */
+    PC_OPERATION_ALL_REDUCE, /* collectives are those of the operation's group */
     PC_OPERATION_ALL_GATHER,
     PC_OPERATION_REDUCE_SCATTER,
+    PC_OPERATION_ALL_TO_ALL,
+    PC_OPERATION_RING, /* every rank sends to the next one and receives from the one before */
     PC_OPERATION_KINDS
 } pc_operation_kind;
+
+/* Who takes part in a collective: ranks of tensor parallelism; of context parallelism, all, those that exchange heads,
+ * or those round whom keys and values go. */
+typedef enum pc_operation_group {
+    PC_GROUP_TP,
+    PC_GROUP_CP,
+    PC_GROUP_CP_A2A,
+    PC_GROUP_CP_RING,
+    PC_GROUPS
+} pc_operation_group;
 
 /* Which pass a kernel belongs to: layouts and rates differ. INPUT_GRADIENT: of B, whatever it is the gradient of, but
  * for the products of weight gradients. */
@@ -52,13 +65,16 @@ typedef struct pc_operation {
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed); causality is not counted as a saving, as in
                       * the papers. 0 of what is no matrix work */
-    int64_t model_flops;     /* of flops, those that MFU counts: not recomputed ones */
-    int64_t bytes;           /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
-                              * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
-    int64_t size_bytes;      /* of a collective: the whole tensor */
-    int32_t launches;        /* kernels, for launch overhead */
-    bool splits_accumulator; /* GEMM of few bits: its sums leave the matrix units every so often */
-    bool is_causal;          /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
+    int64_t model_flops;      /* of flops, those that MFU counts: not recomputed ones */
+    int64_t bytes;            /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
+                               * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
+    int64_t size_bytes;       /* of a collective: the whole tensor; ALL_TO_ALL, RING: what a rank has to send */
+    pc_operation_group group; /* of a collective */
+    int32_t launches;         /* kernels, for launch overhead */
+    bool splits_accumulator;  /* GEMM of few bits: its sums leave the matrix units every so often */
+    bool is_below;            /* ATTENTION: a block below the diagonal, none of it masked. Its FLOPs count twice, for as
+                               * many scores above the diagonal, which no kernel computes */
+    bool is_causal;           /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
     bool can_overlap; /* a collective behind which independent work of the same pass can run (Megatron: the all-reduce
                        * or all-gather of B beside the GEMM of W) */
     int64_t repeat;   /* times in the pass, mostly its layers */

@@ -84,21 +84,37 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
     put_gemm(b, name, role, b->slice.attention, m, n, k, 2 * batch * m * n * k, 2 * batch * elements);
 }
 
-void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
-                  int launches) {
-    const pc_slice *x = &b->slice;
-    pc_wide product = 2 * (pc_wide)x->attention * x->sequence * x->keys * x->head_dim;
-    pc_wide seen = (pc_wide)x->keys_before + x->tokens;
-    pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", launches);
+pc_flash_block pc_whole_flash(const pc_slice *slice) {
+    return (pc_flash_block){.heads = slice->attention,
+                            .queries = slice->sequence,
+                            .keys = slice->keys,
+                            .read = (slice->keys + slice->sequence) / 2};
+}
+
+/* Heads of the keys are as many fewer than the queries' as their columns are. */
+static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
+    pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
+    int64_t read = block->read > 0 ? block->read : block->keys;
+    pc_wide of_keys = (pc_wide)block->heads * read * x->head_dim * x->key / x->query;
+    return 2 * tensors * (of_queries + of_keys);
+}
+
+void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *block) {
+    const bool is_forward = role == PC_GEMM_FORWARD;
+    const int products = is_forward ? 2 : 5, counted = is_forward ? 2 : 4, tensors = is_forward ? 2 : 4;
+    pc_wide scores = (pc_wide)block->queries * block->keys * (block->is_below ? 2 : 1);
+    pc_wide product = 2 * (pc_wide)block->heads * scores * b->slice.head_dim;
+    pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", is_forward ? 1 : 3);
     made->role = role;
-    made->batch = x->attention;
-    made->m = x->sequence;
-    made->n = x->keys;
-    made->k = x->head_dim;
+    made->batch = block->heads;
+    made->m = block->queries;
+    made->n = block->keys;
+    made->k = b->slice.head_dim;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
-    made->bytes = fit(b, 2 * ((pc_wide)x->tokens * tensors * x->query + seen * kv_tensors * x->key));
-    made->is_causal = true;
+    made->bytes = fit(b, flash_bytes(&b->slice, block, tensors));
+    made->is_below = block->is_below;
+    made->is_causal = !block->is_below;
 }
 
 /* ---- memory work ---- */
@@ -136,6 +152,14 @@ void pc_add_norm_backward(pc_builder *b, const char *name) {
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap) {
     if (!b->slice.is_cut) return;
     pc_operation *made = put(b, kind, name, 1);
+    made->size_bytes = fit(b, bytes);
+    made->can_overlap = can_overlap;
+}
+
+void pc_add_context_collective(pc_builder *b, pc_operation_group group, pc_operation_kind kind, const char *name,
+                               pc_wide bytes, bool can_overlap) {
+    pc_operation *made = put(b, kind, name, 1);
+    made->group = group;
     made->size_bytes = fit(b, bytes);
     made->can_overlap = can_overlap;
 }

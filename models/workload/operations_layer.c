@@ -37,10 +37,9 @@ static void add_softmax(pc_builder *b, int bytes) {
 
 static void add_attention_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    if (b->model->attention == PC_ATTENTION_FLASH) {
-        pc_add_flash(b, PC_GEMM_FORWARD, 2, 2, 2, 2, 1); /* queries in, values out; keys, values */
-        return;
-    }
+    const pc_flash_block whole = pc_whole_flash(x);
+    if (x->context > 1) return pc_add_context_forward(b);
+    if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, PC_GEMM_FORWARD, &whole);
     pc_add_batched(b, "scores", PC_GEMM_FORWARD, x->sequence, x->sequence, x->head_dim);
     add_softmax(b, 2 + 2);
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
@@ -56,12 +55,13 @@ static void add_to_earlier(pc_builder *b) {
     if (x->has_later) add(b, "key_value_sum", "add", 2 * seen * x->key, 2 + 2 + 2, 2);
 }
 
-/* Flash recomputes the scores: five products for two (Dao et al. 2022, section 3.1). */
 static void add_attention_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
+    const pc_flash_block whole = pc_whole_flash(x);
+    if (x->context > 1) return pc_add_context_backward(b);
     if (b->model->attention == PC_ATTENTION_FLASH) {
-        pc_add_flash(b, role, 5, 4, 4, 4, 3); /* queries, values, both gradients; keys, values, both gradients */
+        pc_add_flash_block(b, role, &whole);
         add_to_earlier(b);
         return;
     }

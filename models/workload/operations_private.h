@@ -45,13 +45,26 @@ void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix);
 
 /* A GEMM without weights for every head and sequence. */
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k);
-/* A flash kernel. `products`: how many s x s x head_dim products it does, of which the model's FLOPs count `counted`;
- * `tensors` of the query's size and `kv_tensors` of the keys' are read or written. */
-void pc_add_flash(pc_builder *b, pc_gemm_role role, int products, int counted, int tensors, int kv_tensors,
-                  int launches);
+/* What a flash kernel attends to: so many queries to so many keys, of so many heads and sequences. */
+typedef struct pc_flash_block {
+    int64_t heads, queries, keys;
+    int64_t read;  /* keys that are there, where those count more (pc_slice's keys); 0: all of them */
+    bool is_below; /* the diagonal; else the mask is causal */
+} pc_flash_block;
+
+/* The whole sequence. */
+pc_flash_block pc_whole_flash(const pc_slice *slice);
+
+/* A flash kernel, forward: two products of scores x head_dim, which read queries, keys and values and write as much as
+ * queries are. Backward: it recomputes the scores, five products for two (Dao et al. 2022, section 3.1); queries,
+ * values, keys and what came of them are read, three gradients written. */
+void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *block);
 /* NORM or ELEMENTWISE: `bytes` for each of `elements`. */
 void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, const char *function, pc_wide elements,
                    int bytes, int launches);
+/* A collective of ranks of context parallelism. */
+void pc_add_context_collective(pc_builder *b, pc_operation_group group, pc_operation_kind kind, const char *name,
+                               pc_wide bytes, bool can_overlap);
 /* A collective of the TP group; nothing if that is one rank. */
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap);
 
@@ -85,6 +98,11 @@ void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role rol
 
 /* As pc_add_gather, of what the matrix's product of this role reads. */
 void pc_add_low_gather(pc_builder *b, const char *name, pc_gemm_role role, bool can_overlap);
+
+/* ---- operations_context.c: attention where the sequence is cut over ranks of context parallelism ---- */
+
+void pc_add_context_forward(pc_builder *b);
+void pc_add_context_backward(pc_builder *b);
 
 /* ---- operations_layer.c: b->repeat layers ---- */
 

@@ -97,6 +97,10 @@ pc_code pc_sequence_slices_check(const pc_model *model, const pc_cut *cut, pc_er
                             "sequence_slices %d with attention materialised; expected attention flash, which skips "
                             "what the mask hides",
                             slices);
+    if (pc_cut_cp(cut) > 1)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "sequence_slices %d with cp %d, which cut the sequence twice; expected cp 1", slices,
+                            pc_cut_cp(cut));
     if (cut->zero >= 2 && cut->dp > 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "sequence_slices %d with zero %d, which reduces gradients behind every pass; expected zero "

@@ -13,18 +13,28 @@ static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
 static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, int64_t sequence) {
     int64_t t = cut->tp, heads = model->heads / t, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     bool is_sequence_cut = t > 1 && cut->sequence_parallel;
-    pc_slice slice = {
-        .ranks = t,
-        .sequence = sequence,
-        .keys = 2 * start + sequence,
-        .keys_before = start * cut->microbatch_size,
-        .has_later =
-            start +
-            sequence<cut->seq_len, .tokens = sequence * cut->microbatch_size, .hidden = model->hidden,
-                     .head_dim = model->head_dim, .attention = heads * cut->microbatch_size,
-                     .query = heads * model->head_dim, .key = kv_heads * model->head_dim, .ffn = model->ffn_hidden / t,
-                     .vocab = pc_model_padded_vocab(model, cut->tp) / t, .is_cut = t> 1,
-        .is_sequence_cut = is_sequence_cut};
+    int64_t cp = pc_cut_cp(cut), exchange = pc_cut_exchange(model, cut);
+    bool has_later = start + sequence < cut->seq_len;
+    bool gathers_keys = cp > 1 && cut->cp_comm == PC_CP_ALL_GATHER;
+    pc_slice slice = {.ranks = t,
+                      .sequence = sequence,
+                      .keys = 2 * start + sequence,
+                      .keys_before = start * cut->microbatch_size,
+                      .has_later = has_later,
+                      .context = cp,
+                      .exchange = exchange,
+                      .ring = gathers_keys ? 1 : cp / exchange,
+                      .gathers_keys = gathers_keys,
+                      .tokens = sequence / cp * cut->microbatch_size,
+                      .hidden = model->hidden,
+                      .head_dim = model->head_dim,
+                      .attention = heads * cut->microbatch_size,
+                      .query = heads * model->head_dim,
+                      .key = kv_heads * model->head_dim,
+                      .ffn = model->ffn_hidden / t,
+                      .vocab = pc_model_padded_vocab(model, cut->tp) / t,
+                      .is_cut = t > 1,
+                      .is_sequence_cut = is_sequence_cut};
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;

@@ -17,10 +17,14 @@ typedef struct pc_slice {
                           * u tokens 2u + its own, for its queries see those u, and half of the others */
     int64_t keys_before; /* u * b, tokens whose keys and values are there from earlier slices; 0 of whole sequences */
     bool has_later;      /* whether slices follow, whose passes read this one's keys and values */
+    int64_t context;     /* ranks of context parallelism, cp; of them */
+    int64_t exchange;    /* those that exchange heads, */
+    int64_t ring;        /* and those round whom keys and values go; or */
+    bool gathers_keys;   /* keys and values are gathered over all */
     int64_t ranks;       /* t */
-    int64_t tokens;      /* s * b, or a slice's */
+    int64_t tokens;      /* s * b / cp, or a slice's s * b */
     int64_t loss_tokens; /* of them, those whose logits are there at once: all, or a piece of them, rounded up */
-    int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or s * b / t */
+    int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or their t-th */
     int64_t hidden;      /* h */
     int64_t head_dim;
     int64_t attention;    /* (query head, sequence) pairs: b * a / t */
