@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2648, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2016, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2664, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2032, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 160,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 168,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -246,6 +246,9 @@ static const field of_costs[] = {
 
 /* What cannot be seen in a row. */
 static const field unseen[] = {
+    ITERATION(sequence_slices), /* worked out of them is cut.chunks */
+    ITERATION(cut.slices),
+    ITERATION(cut.sequence_split), /* of a schedule without slices */
     FIELD(pc_run_spec, iteration.model.name, TEXT),
     FIELD(pc_run_spec, iteration.model.low.name, TEXT), /* of no recipe of few bits */
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
@@ -340,6 +343,10 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     other = base;
     other.iteration.generator = pc_generator_find("1f1b-v");
     expect_new(&seen, &other, "iteration.generator");
+    other.iteration.generator = pc_generator_find("seq-1f1b");
+    expect_new(&seen, &other, "a schedule with slices");
+    other.iteration.cut.sequence_split = PC_SEQUENCE_SPLIT_FLOPS;
+    expect_new(&seen, &other, "sequence_split of a schedule with slices");
     other = base;
     other.iteration.cut.layers_of_part = NULL;
     expect_new(&seen, &other, "no layers_of_part");
