@@ -61,6 +61,7 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.recompute),
     AT(iteration.cut.recompute_layers),
     AT(iteration.cut.layout),
+    AT(iteration.cut.graphs),
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),
     AT(iteration.order.axis[2]),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEYS_SIZE = 800, BLOCK_SIZE = 2 * PC_NODE_TEXT_SIZE + 16 };
+enum { KEYS_SIZE = 1000, WORDS_SIZE = 256, BLOCK_SIZE = 2 * PC_NODE_TEXT_SIZE + 16 };
 
 /* A check on its way. */
 typedef struct checked {
@@ -183,6 +183,25 @@ static pc_code fold_block(const checked *of, pc_node *schedule) {
     return PC_OK;
 }
 
+/* ---- lists of words ---- */
+
+static pc_code fold_words(const checked *of, pc_node *list) {
+    char folded[WORDS_SIZE] = "none";
+    size_t used = 0;
+    for (const pc_node *entry = pc_node_first(list); entry < pc_node_end(list); entry = pc_node_end(entry)) {
+        if (entry->kind != PC_NODE_TEXT) return pc_node_refuse(of->tree, entry, of->error, "no word; expected one");
+        if (used + strlen(entry->text) + 2 > sizeof folded)
+            return pc_node_refuse(of->tree, entry, of->error, "too many words; expected each once");
+        used += (size_t)snprintf(folded + used, sizeof folded - used, "%s%s", used ? "," : "", entry->text);
+    }
+    const char *text = pc_tree_keep(of->tree, folded);
+    if (!text) return pc_error_no_memory(of->error);
+    list->kind = PC_NODE_TEXT;
+    list->text = text;
+    list->count = 0;
+    return PC_OK;
+}
+
 /* ---- the walk ---- */
 
 static pc_code check_mapping(const checked *of, pc_node *node, const level *at);
@@ -192,6 +211,7 @@ static pc_code check_one(const checked *of, pc_node *node, const pc_schema_field
     level keys = level_of(field->schema);
     if (field->kind == PC_KIND_MAPPING) return check_mapping(of, node, &keys);
     if (field->kind == PC_KIND_SCHEDULE && node->kind == PC_NODE_MAPPING) return fold_block(of, node);
+    if (field->kind == PC_KIND_WORDS && node->kind == PC_NODE_LIST) return fold_words(of, node);
     return check_kind(of, node, PC_NODE_TEXT, NULL);
 }
 

@@ -11,6 +11,7 @@
 typedef enum pc_schema_kind {
     PC_KIND_TEXT,
     PC_KIND_SCHEDULE, /* a text, or {block: FILE, steps: WORD} */
+    PC_KIND_WORDS,    /* a text, or a list of them: becomes a text, "one,two" */
     PC_KIND_MAPPING
 } pc_schema_kind;
 

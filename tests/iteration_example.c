@@ -1,5 +1,7 @@
 #include "tests/iteration_example.h"
 
+#include "tests/random_frozen.h"
+
 static const pc_model model = {.name = "small",
                                .layers = 24,
                                .hidden = 2048,
@@ -112,6 +114,7 @@ pc_iteration_spec random_spec(test_random *random) {
     spec.memory_limit_bytes = INT64_C(1) << 40;
     spec.cut.cross_entropy = (pc_cross_entropy)test_between(random, 0, 3);
     spec.cut.cross_entropy_chunks = (int)test_between(random, 0, 9);
+    random_frozen(random, &spec.model, &spec.cut);
     return spec;
 }
 

@@ -72,7 +72,6 @@ typedef struct pc_iteration_spec {
     pc_unit unit;         /* ZeRO 3's, for its buffers */
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
-    bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;

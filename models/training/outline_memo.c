@@ -72,6 +72,9 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .cross_entropy = outline->cut.cross_entropy,
                                  .cross_entropy_chunks = outline->cut.cross_entropy_chunks,
                                  .kernels = outline->cut.kernels,
+                                 .lora = outline->cut.lora,
+                                 .frozen = outline->cut.frozen,
+                                 .graphs = outline->cut.graphs,
                                  .sequence_parallel = outline->cut.sequence_parallel,
                                  .gathers_low_weights =
                                      pc_cut_gathers_low_weights(&outline->spec->model, &outline->cut),
@@ -90,6 +93,11 @@ static bool is_same_group(const pc_group *a, const pc_group *b) {
            a->crosses_leaves == b->crosses_leaves && a->crosses_nics == b->crosses_nics;
 }
 
+static bool is_same_lora(const pc_outline_part_key *a, const pc_outline_part_key *b) {
+    return a->lora.rank == b->lora.rank && a->lora.targets == b->lora.targets && a->lora.dropout == b->lora.dropout &&
+           a->frozen == b->frozen && a->graphs == b->graphs;
+}
+
 static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key *b) {
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
@@ -100,7 +108,7 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
            a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
            a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
-           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding &&
+           a->recomputes == b->recomputes && a->shares_embedding == b->shares_embedding && is_same_lora(a, b) &&
            is_same_group(&a->group, &b->group);
 }
 

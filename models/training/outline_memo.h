@@ -25,6 +25,8 @@ typedef struct pc_outline_part_key {
     int tp, gradient_bytes, cross_entropy_chunks;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
+    pc_lora lora;
+    int32_t frozen, graphs;
     bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;
 } pc_outline_part_key;
 

@@ -33,25 +33,29 @@ enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
 static int32_t count_buckets(const pc_outline *outline, const pc_part_cost *part) {
     int64_t each = pc_cut_gradient_bytes(&outline->cut), given = outline->spec->bucket_bytes;
     int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
-    int64_t layers = part->part.layers, count = (part->parameters * each - 1) / bucket + 1;
+    int64_t in_them = outline->cut.zero == 3 ? part->parameters : part->trained;
+    int64_t layers = part->part.layers, count = (in_them * each - 1) / bucket + 1;
     if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
     if (outline->cut.zero >= 2 && count < layers) count = layers;
     return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
 }
 
-double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk, int bytes_each) {
+double pc_outline_gradient_bytes(const pc_outline *outline, int device, int chunk) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    return (double)outline->part_costs[x->sort].parameters * bytes_each / x->buckets;
+    return (double)outline->part_costs[x->sort].trained * pc_cut_gradient_bytes(&outline->cut) / x->buckets;
 }
 
-/* What a gather of parameters carries: few bits for those of the recipe, if it gathers them so. */
+/* What a gather of parameters carries: all that ZeRO 3 has cut, otherwise what the step has changed; few bits for those
+ * of the recipe, if it gathers them so. */
 static double gathered_bytes(const pc_outline *outline, int device, int chunk) {
     const pc_low_precision *low = &outline->spec->model.low;
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_part_cost *part = &outline->part_costs[x->sort];
-    if (part->low_weights == 0 || !low->gathers_parameters)
-        return pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
-    double wide = (double)(part->parameters - part->low_weights) * PC_PARAMETER_BYTES;
+    bool is_frozen = pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS && outline->cut.zero < 3;
+    int64_t gathered = outline->cut.zero < 3 ? part->trained : part->parameters;
+    if (part->low_weights == 0 || !low->gathers_parameters || is_frozen)
+        return (double)gathered * PC_PARAMETER_BYTES / x->buckets;
+    double wide = (double)(gathered - part->low_weights) * PC_PARAMETER_BYTES;
     return (wide + (double)pc_product_format_bytes(low->product[0], part->low_weights)) / x->buckets;
 }
 
@@ -110,8 +114,7 @@ static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *e
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
     if (outline->dp.ranks <= 1) return PC_OK;
-    double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
-    pc_alone reduction = reduce(outline, gradients);
+    pc_alone reduction = reduce(outline, pc_outline_gradient_bytes(outline, device, chunk));
     x->reduce_bytes = reduction.sent_bytes;
     pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
     return code || outline->cut.zero == 0 ? code : add_gathering(outline, device, chunk, error);
@@ -131,7 +134,8 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     if (!code) code = pc_outline_time("norm", norm_s, 1, &outline->norm_ps, error);
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
-    if (code || !outline->spec->model.is_tied || first == last) return code;
+    bool is_trained = !(pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_HEAD);
+    if (code || !outline->spec->model.is_tied || !is_trained || first == last) return code;
     pc_group pair = pc_outline_pair(outline, first, last);
     pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
     outline->tied_bytes = tied.sent_bytes;
@@ -227,14 +231,14 @@ static int step_launches(const pc_outline *outline) {
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
     if (pc_cut_gives_tensors(&outline->cut)) return held->owners.fullest;
     int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
-    return pc_divide_up(held->parameter_count, dp);
+    return pc_divide_up(held->trained_count, dp);
 }
 
 /* Every rank zeroes all the gradients that it holds. */
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     int64_t count = stepped(outline, x);
-    bool is_as_before = d > 0 && x[-1].parameter_count == x->parameter_count &&
+    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest;
     if (is_as_before) {
         x->step_ps = x[-1].step_ps;
@@ -273,19 +277,27 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
  * reads one, to which gradients are copied, and the next may begin before it is over. Both are of streams of their own,
  * whose memory the allocator gives to nothing else: each has the size of the largest unit, or of two layers. */
 static int64_t unit_bytes(const pc_outline *outline, int d) {
-    int64_t ends = 0, largest_end = 0, layer = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
+    int64_t ends = 0, largest_end = 0, layer = 0, reduced = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         pc_part end = part->part;
         end.layers = 0;
         int64_t of_end = pc_part_parameters(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
+        int64_t trained_end = pc_part_trained(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
         int64_t layers = pc_min(part->part.layers, 2); /* one after the other */
         if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
+        if (layers > 0) reduced = pc_max(reduced, layers * ((part->trained - trained_end) / part->part.layers));
+        reduced = pc_max(reduced, trained_end);
         ends += of_end;
         largest_end = pc_max(largest_end, of_end);
     }
     int64_t largest = pc_max(largest_end, layer);
-    return PC_PARAMETER_BYTES * (ends + layer + largest) + gradient * largest;
+    return PC_PARAMETER_BYTES * (ends + layer + largest) + gradient * reduced;
+}
+
+/* Of two buckets, or of the only one. */
+static int64_t in_buckets(int64_t count, int64_t buckets) {
+    return buckets > 1 && count > 0 ? 2 * ((count - 1) / buckets + 1) : count;
 }
 
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
@@ -294,17 +306,16 @@ static int64_t buffer_bytes(const pc_outline *outline, int d) {
     bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
     int64_t boundary =
         outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
-    int64_t bucket = 0;
+    int64_t most = 0;
     int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
     if (zero == 3 && outline->spec->unit == PC_UNIT_LAYER) return boundary + unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
-        int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
-        bucket = pc_max(bucket, held);
+        int64_t gradients = zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) * in_buckets(part->trained, buckets) : 0;
+        most = pc_max(most, gradients + (zero == 3 ? PC_PARAMETER_BYTES * in_buckets(part->parameters, buckets) : 0));
     }
-    int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
-    return boundary + bucket * bytes_each;
+    return boundary + most;
 }
 
 int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
@@ -326,8 +337,8 @@ static void add_memory(pc_outline *outline, int d) {
     pc_device_outline *x = &outline->device[d];
     pc_cut shared = outline->cut;
     shared.dp = outline->shard.ranks;
-    pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
-    x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
+    pc_state_bytes all = pc_state_of(&shared, x->parameter_count), state = pc_state_of(&shared, x->trained_count);
+    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
     int64_t working = working_bytes(outline, d),
@@ -363,6 +374,7 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     for (int c = 0; c < outline->chunks; c++) {
         x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+        x->trained_count += pc_outline_part(outline, d, c)->trained;
         x->low_weights += pc_outline_part(outline, d, c)->low_weights;
     }
     if (!pc_cut_gives_tensors(&outline->cut)) return PC_OK;

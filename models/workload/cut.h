@@ -4,6 +4,7 @@
 #define PC_MODELS_WORKLOAD_CUT_H
 
 #include "engine/error.h"
+#include "models/workload/lora.h"
 #include "models/workload/model.h"
 #include "models/workload/recompute.h"
 
@@ -67,6 +68,15 @@ typedef enum pc_gradient_accumulation {
     PC_GRADIENT_ACCUMULATION_SEPARATE
 } pc_gradient_accumulation;
 
+/* CUDA graphs: of a layer's halves, one for each half in each pass, whose buffers are those that its kernels use
+ * anyway; or of the whole iteration, in which no launch takes time. */
+typedef enum pc_graphs {
+    PC_GRAPHS_ATTN = 1,
+    PC_GRAPHS_MLP = 2,
+    PC_GRAPHS_LAYER = 3,
+    PC_GRAPHS_ITERATION = 4
+} pc_graphs;
+
 /* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
  * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
  * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
@@ -107,7 +117,15 @@ typedef struct pc_cut {
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
+    int32_t graphs; /* a sum of pc_graphs: kernels that the host launches as one */
+    pc_lora lora;   /* adapters, beside which nothing else is trained */
+    int32_t frozen; /* without them: PC_FROZEN_EMBEDDING, PC_FROZEN_HEAD, both or neither */
 } pc_cut;
+
+/* All that is not trained, a sum of pc_frozen. */
+static inline int32_t pc_cut_frozen(const pc_cut *cut) {
+    return cut->lora.rank > 0 ? (int32_t)PC_FROZEN_ALL : cut->frozen;
+}
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */

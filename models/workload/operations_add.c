@@ -74,6 +74,7 @@ static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
 }
 
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
+    if (pc_matrix_is_frozen(b, matrix)) return;
     pc_add_weight_gradient_casts(b, matrix);
     put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
@@ -125,8 +126,16 @@ void pc_add_norm(pc_builder *b, const char *name) {
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
 void pc_add_norm_backward(pc_builder *b, const char *name) {
+    bool is_frozen = b->slice.frozen & (int32_t)PC_FROZEN_LAYERS;
     if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name);
-    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden, 6 + 4, 3);
+    pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), (pc_wide)b->slice.norm_tokens * b->slice.hidden,
+                  is_frozen ? 6 : 6 + 4, is_frozen ? 1 : 3);
+}
+
+/* The first of its kernels stands for all. */
+void pc_add_graph(pc_builder *b, pc_graphs graph, int first) {
+    if (!(b->slice.graphs & (int32_t)graph)) return;
+    for (int i = first; i < b->operations->count; i++) b->operations->list[i].launches = i == first;
 }
 
 /* ---- collectives ---- */
@@ -149,10 +158,14 @@ void pc_add_reduction(pc_builder *b, const char *name, bool can_overlap) {
 }
 
 /* The gather runs beside the input's GEMM, the reduction beside the weights' GEMM; where W is a pass of its own, the
- * gather runs beside another matrix, and nothing hides the reduction. */
+ * gather runs beside another matrix, and nothing hides the reduction; nor beside a frozen matrix, which gathers
+ * nothing.
+ */
 void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
-    if (passes.w) pc_add_low_gather(b, matrix->name, PC_GEMM_WEIGHT_GRADIENT, true);
+    bool adds = passes.w && !pc_matrix_is_frozen(b, matrix);
+    pc_add_adapter_backward(b, matrix, passes);
+    if (adds) pc_add_low_gather(b, matrix->name, PC_GEMM_WEIGHT_GRADIENT, true);
     if (passes.b) pc_add_input_gradient(b, matrix);
-    if (passes.b) pc_add_reduction(b, matrix->name, passes.w);
-    if (passes.w) pc_add_weight_gradient(b, matrix);
+    if (passes.b) pc_add_reduction(b, matrix->name, adds);
+    if (adds) pc_add_weight_gradient(b, matrix);
 }

@@ -45,6 +45,9 @@ typedef struct pc_saved_list {
  * 16, there are both. Vectors, and numbers a row, are left out. */
 void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, pc_saved_list *saved);
 
+/* Of layers that are frozen: leaves out what but W reads, and adds what adapters keep. pc_layer_saved has done so. */
+void pc_saved_freeze(const pc_slice *slice, pc_saved_list *saved);
+
 /* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score. None with
  * flash attention. */
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice);

@@ -22,7 +22,10 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
                       .ffn = model->ffn_hidden / t,
                       .vocab = pc_model_padded_vocab(model, cut->tp) / t,
                       .is_cut = t > 1,
-                      .is_sequence_cut = is_sequence_cut};
+                      .is_sequence_cut = is_sequence_cut,
+                      .lora = cut->lora,
+                      .frozen = pc_cut_frozen(cut),
+                      .graphs = cut->graphs};
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;

@@ -30,6 +30,9 @@ typedef struct pc_slice {
                            * value heads are fewer than ranks and stand on several */
     bool is_cut;          /* t > 1: there are collectives */
     bool is_sequence_cut; /* and sequence parallelism */
+    pc_lora lora;         /* the cut's */
+    int32_t frozen;       /* pc_cut_frozen */
+    int32_t graphs;       /* the cut's */
 } pc_slice;
 
 /* For a checked cut. */
