@@ -114,7 +114,7 @@ static pc_code check_loss(const pc_setting *setting, pc_error *error) {
 static pc_code check_graphs(const pc_setting *setting, pc_error *error) {
     int64_t impl = pc_setting_integer(setting, PC_KEY_CUDA_GRAPH_IMPL);
     int64_t scope = pc_setting_whole(setting, PC_KEY_CUDA_GRAPH_SCOPE, 0);
-    if (scope && impl == 0)
+    if (setting->given[PC_KEY_CUDA_GRAPH_SCOPE] && !setting->given[PC_KEY_CUDA_GRAPH_IMPL])
         return pc_error_blame(error, pc_key_path(PC_KEY_CUDA_GRAPH_SCOPE),
                               "stands without cuda_graph_impl; expected local or transformer_engine with it");
     if (!(scope & PC_GRAPHS_ITERATION) || impl != 2) return PC_OK;

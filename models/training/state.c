@@ -329,7 +329,9 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
 static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outline *held, int ranks) {
     const pc_low_precision *low = &outline->spec->model.low;
     if (held->low_weights == 0 || (outline->cut.zero == 3 && ranks > 1)) return 0;
-    return pc_low_precision_weight_bytes(low, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
+    pc_low_precision kept = *low;
+    if (pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS) kept.copies = pc_low_frozen_copies(low);
+    return pc_low_precision_weight_bytes(&kept, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
 }
 
 static void add_memory(pc_outline *outline, int d) {

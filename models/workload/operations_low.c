@@ -180,9 +180,19 @@ static void add_each(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) 
         add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
 }
 
+/* Frozen weights stay as they were cast before the first iteration. One that B must transpose stands once, and B does
+ * so in every pass (NeMo's and Megatron-Bridge's disable_parameter_transpose_cache). */
+static void add_frozen(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
+    pc_wide low = bytes_of(b->low->product[role], (pc_wide)matrix->inputs * matrix->outputs);
+    bool is_once = pc_low_frozen_copies(b->low) < b->low->copies;
+    if (role == PC_GEMM_INPUT_GRADIENT && is_once) add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
+}
+
 void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
     if (!is_low(b, role)) return;
-    if (b->low->weights == PC_LOW_WEIGHTS_EACH)
+    if (pc_matrix_is_frozen(b, matrix) && b->low->weights != PC_LOW_WEIGHTS_EACH)
+        add_frozen(b, matrix, role);
+    else if (b->low->weights == PC_LOW_WEIGHTS_EACH)
         add_each(b, matrix, role);
     else if (role == PC_GEMM_FORWARD && !b->is_again)
         add_once(b, matrix);
