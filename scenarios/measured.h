@@ -100,9 +100,9 @@ void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_mea
 const char *pc_measured_key_of_argument(const char *name);
 
 /* Conditions of runs: a table of the same columns, of configurations in place of runs, whose arguments are settings.
- * *found: its row for this run, of the same model, machine, precision and task (LoRA or not) and of the same tp, pp, cp
- * and mbs, which it must say; one with as many GPUs before others. -1: none, or several that say different things.
- * Returns how many fit. */
+ * *found: its row of the same model, machine, precision and task (LoRA or not), and of the same tp, pp, cp and mbs.
+ * These it must say; one with as many GPUs counts before others. -1: there is none, or there are several that say
+ * different things. Returns how many fit. */
 int64_t pc_measured_condition_of(const pc_measured *conditions, const pc_measured_run *run, int64_t *found);
 
 /* The column, as written, that a key of the case comes from: "model.from" from "model"; the key itself where it comes
