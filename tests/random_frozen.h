@@ -5,8 +5,10 @@
 #include "models/workload/cut.h"
 #include "tests/support.h"
 
-/* Adapters, for any TP up to 8, frozen ends or neither, a third of the cases each; of the cut nothing else changes. */
-static inline void random_frozen(test_random *random, const pc_model *model, pc_cut *cut) {
+/* Adapters, for any TP up to 8, frozen ends or neither, a third of the cases each; of the cut nothing else changes, and
+ * what is drawn next is what it was. */
+static inline void random_frozen(const test_random *from, const pc_model *model, pc_cut *cut) {
+    test_random own = *from, *random = &own;
     int kind = (int)test_between(random, 0, 2), ends = PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD;
     if (kind == 1)
         cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 16)),

@@ -1,7 +1,6 @@
 /* Full recomputation where B and W are passes of their own: F keeps a layer's input, B makes the rest again before it
  * is at it, and what W needs of that lives until W. By hand, against a recount, in searches, and in iterations.
  */
-#include "tests/random_frozen.h"
 #include "tests/support.h"
 
 #include "models/schedule/block.h"
@@ -283,7 +282,6 @@ static void test_parts(void **state) {
     for (long i = 0; i < test_cases(50, 300); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
-        random_frozen(&random, &model, &cut);
         cut.cross_entropy = (pc_cross_entropy)(i % 4);
         pc_part part = {.layers = test_between(&random, 1, 9), .has_head = i % 2}, plain = part, head = part,
                 layer = {.layers = 1};

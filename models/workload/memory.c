@@ -161,7 +161,8 @@ static pc_wide left_for_w(const kept *layer) {
 /* The same of one that B makes again, beside what F has kept of it. */
 static pc_wide found_by_w(const kept *layer, const layers_of *x) {
     bool is_policy = pc_recompute_is_policy(x->recompute);
-    return is_policy ? pc_max(layer->found, left_for_w(layer)) + layer->unread : left_for_w(layer);
+    pc_wide left = pc_max(left_for_w(layer), layer->input); /* of adapters W may need less than the input */
+    return is_policy ? pc_max(layer->found, left_for_w(layer)) + layer->unread : left;
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
