@@ -91,6 +91,22 @@ static void add(const pc_pass_index *index, int part, int microbatch, pc_pass_ki
     if (position != PC_NO_PASS) predecessors[(*count)++] = (pc_predecessor){position, stage};
 }
 
+/* Those of this kind of all stages. */
+static void add_all(const pc_pass_index *index, int microbatch, pc_pass_kind kind, pc_predecessor *predecessors,
+                    int *count) {
+    for (int d = 0; d < index->schedule->devices && d < PC_VOCAB_DEVICES_MAX; d++) {
+        int32_t position = pc_pass_position(index, d, 0, microbatch, kind);
+        if (position != PC_NO_PASS) predecessors[(*count)++] = (pc_predecessor){position, d};
+    }
+}
+
+/* What the last part's backward pass waits for where the loss is computed by all stages. */
+static void add_barrier(const pc_pass_index *index, int microbatch, pc_predecessor *predecessors, int *count) {
+    pc_barriers barriers = index->schedule->barriers;
+    if (barriers == PC_BARRIERS_NONE) return;
+    add_all(index, microbatch, barriers == PC_BARRIERS_TWO ? PC_PASS_T : PC_PASS_S, predecessors, count);
+}
+
 int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]) {
     const pc_schedule *schedule = index->schedule;
@@ -106,10 +122,19 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
     case PC_PASS_B:
     case PC_PASS_BW:
         add(index, part, i, PC_PASS_R, PC_PASS_F, predecessors, &count);
-        if (part < last) add(index, part + 1, i, PC_PASS_B, PC_PASS_BW, predecessors, &count);
+        if (part < last)
+            add(index, part + 1, i, PC_PASS_B, PC_PASS_BW, predecessors, &count);
+        else
+            add_barrier(index, i, predecessors, &count);
         break;
     case PC_PASS_W:
         add(index, part, i, PC_PASS_B, PC_PASS_B, predecessors, &count);
+        break;
+    case PC_PASS_S:
+        add(index, last, i, PC_PASS_F, PC_PASS_F, predecessors, &count);
+        break;
+    case PC_PASS_T:
+        add_all(index, i, PC_PASS_S, predecessors, &count);
         break;
     case PC_PASS_KINDS:
         break;
@@ -122,6 +147,7 @@ bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_pred
     int count = pc_pass_predecessors(index, stage, pass, predecessors);
     for (int k = 0; k < count; k++) {
         if (predecessors[k].stage == stage) continue;
+        if (pc_pass_is_of_vocab(index->schedule->passes[predecessors[k].position], pass)) return false;
         *sender = predecessors[k];
         return true;
     }

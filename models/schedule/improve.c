@@ -38,6 +38,11 @@ pc_code pc_improve_check(const pc_schedule *schedule, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s recomputes; expected a schedule of F, B, W and BW alone, where it is to be improved",
                             schedule->name);
+    if (schedule->barriers != PC_BARRIERS_NONE)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s shares the output layer; expected a schedule without S and T, where it is to be "
+                            "improved",
+                            schedule->name);
     if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s has two replicas; expected placement linear, interleaved or v, where it is to be "

@@ -14,6 +14,7 @@ typedef struct pc_unit_costs {
     double times[3]; /* F, B and W of a microbatch on a stage, all of its chunks together */
     int part_count;  /* 0: these hold for all stages; p: of each stage; p times v: of each part of the model */
     const double (*part_times)[3]; /* [part_count], stages in their order, parts in the model's; borrowed */
+    double vocab_times[2];         /* S and T, on every stage */
     double comm;                   /* from one stage to the next */
     double release_b;              /* the fraction of an activation that B gives back, where W gives back the rest */
     double keep;                   /* the fraction that an F which is recomputed keeps */
@@ -24,6 +25,7 @@ typedef struct pc_unit_shape {
     int devices, microbatches, chunks;
     pc_placement placement;
     bool recomputes;
+    pc_barriers barriers;
 } pc_unit_shape;
 
 /* A microbatch of one chunk takes this many bytes, so that fractions of it are whole. */

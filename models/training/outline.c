@@ -26,6 +26,10 @@ static int chunks_of_spec(const pc_iteration_spec *spec) {
 static pc_cut full_cut(const pc_iteration_spec *spec) {
     pc_cut cut = spec->cut;
     cut.chunks = chunks_of_spec(spec);
+    if (spec->generator->barriers != PC_BARRIERS_NONE) {
+        cut.vocab_stages = cut.pp;
+        cut.vocab_barriers = (int)spec->generator->barriers;
+    }
     if (spec->generator->recomputes && cut.recompute == PC_RECOMPUTE_NONE) cut.recompute = PC_RECOMPUTE_FULL;
     return cut;
 }
@@ -46,6 +50,16 @@ static pc_code check_shard_group(const pc_iteration_spec *spec, pc_error *error)
     return PC_OK;
 }
 
+/* The loss in pieces has no logits left for T; and a rank that owns whole tensors would own slices. */
+static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
+    if (spec->generator->barriers == PC_BARRIERS_NONE || spec->cut.cross_entropy != PC_CROSS_ENTROPY_CHUNKED)
+        return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or another "
+                        "schedule",
+                        spec->generator->name);
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -53,6 +67,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT, "cut: tp %d, pp %d, dp %d; expected each to be at least 1", cut.tp,
                             cut.pp, cut.dp);
     pc_code code = check_shard_group(spec, error);
+    if (!code) code = check_vocab(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
@@ -67,7 +82,8 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
 
 static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->wide_layers == b->wide_layers && a->has_embedding == b->has_embedding &&
-           a->has_head == b->has_head && a->recompute == b->recompute && a->recompute_layers == b->recompute_layers;
+           a->has_head == b->has_head && a->has_vocab == b->has_vocab && a->recompute == b->recompute &&
+           a->recompute_layers == b->recompute_layers;
 }
 
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
@@ -390,6 +406,8 @@ static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *c
     bool gathers = pc_outline_gathers_first(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
     pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
     costs->recomputes_in_b = pc_outline_recomputes_in_b(outline);
+    costs->vocab = outline->vocab;
+    if (without & PC_WITHOUT_TRANSFERS) costs->vocab = (pc_vocab_costs){.held_bytes = outline->vocab.held_bytes};
     for (int d = 0; !code && d < outline->devices; d++) {
         for (int c = 0; !code && c < outline->chunks; c++) code = set_chunk(outline, d, c, without, costs, error);
         if (!code && gathers) pc_outline_set_ready(outline, d, costs);

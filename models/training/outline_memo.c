@@ -80,6 +80,8 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
                                  .splits = outline->spec->generator->splits,
                                  .mixes = outline->spec->generator->mixes,
                                  .recomputes = outline->spec->generator->recomputes,
+                                 .vocab_stages = outline->cut.vocab_stages,
+                                 .vocab_barriers = outline->cut.vocab_barriers,
                                  .shares_embedding = outline->shares_embedding};
 }
 
@@ -94,9 +96,11 @@ static bool is_same_key(const pc_outline_part_key *a, const pc_outline_part_key 
     return a->part.layers == b->part.layers && a->part.wide_layers == b->part.wide_layers &&
            a->part.has_embedding == b->part.has_embedding && a->part.has_head == b->part.has_head &&
            a->part.recompute == b->part.recompute && a->part.recompute_layers == b->part.recompute_layers &&
-           a->kernels == b->kernels && a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len &&
-           a->sums_apart == b->sums_apart && a->casts_over == b->casts_over && a->offload_layers == b->offload_layers &&
-           a->tp == b->tp && a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
+           a->part.has_vocab == b->part.has_vocab && a->vocab_stages == b->vocab_stages &&
+           a->vocab_barriers == b->vocab_barriers && a->kernels == b->kernels &&
+           a->microbatch_size == b->microbatch_size && a->seq_len == b->seq_len && a->sums_apart == b->sums_apart &&
+           a->casts_over == b->casts_over && a->offload_layers == b->offload_layers && a->tp == b->tp &&
+           a->gradient_bytes == b->gradient_bytes && a->cross_entropy == b->cross_entropy &&
            a->cross_entropy_chunks == b->cross_entropy_chunks && a->sequence_parallel == b->sequence_parallel &&
            a->gathers_low_weights == b->gathers_low_weights && a->overlaps_tp == b->overlaps_tp &&
            a->pipelines_tp == b->pipelines_tp && a->splits == b->splits && a->mixes == b->mixes &&
@@ -111,6 +115,9 @@ static uint64_t hash_key(const pc_outline_part_key *key) {
         pc_recomputation_code((pc_recomputation){key->part.recompute, key->part.recompute_layers}),
         key->part.has_embedding,
         key->part.has_head,
+        key->part.has_vocab,
+        key->vocab_stages,
+        key->vocab_barriers,
         key->microbatch_size,
         key->seq_len,
         key->casts_over,

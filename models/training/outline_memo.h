@@ -22,7 +22,7 @@ typedef struct pc_outline_part_key {
     pc_group group; /* of TP */
     pc_part part;
     int64_t microbatch_size, seq_len, sums_apart, casts_over, offload_layers;
-    int tp, gradient_bytes, cross_entropy_chunks;
+    int tp, gradient_bytes, cross_entropy_chunks, vocab_stages, vocab_barriers;
     pc_cross_entropy cross_entropy;
     pc_kernels kernels;
     bool sequence_parallel, gathers_low_weights, overlaps_tp, pipelines_tp, splits, mixes, recomputes, shares_embedding;

@@ -81,10 +81,13 @@ typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED
 enum { PC_PARTS_MAX = 4096 };
 
 typedef struct pc_cut {
-    int tp, pp, dp;         /* ranks of each; GPUs = tp * pp * dp */
-    int shard_group;        /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
-                             * a divisor of dp. 0: all */
-    int chunks;             /* v */
+    int tp, pp, dp;  /* ranks of each; GPUs = tp * pp * dp */
+    int shard_group; /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
+                      * a divisor of dp. 0: all */
+    int chunks;      /* v */
+    /* Vocabulary parallelism (pc_barriers of schedule.h): over how many stages the embedding and the head are cut, and
+     * after how many barriers the last part goes back. Both follow from the schedule; 0 without. */
+    int vocab_stages, vocab_barriers;
     bool sequence_parallel; /* norms and dropout are cut along the sequence over the TP ranks */
     int zero;               /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
@@ -144,6 +147,8 @@ typedef struct pc_part {
     int64_t wide_layers; /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
     bool has_embedding;  /* the first */
     bool has_head;       /* the last */
+    bool has_vocab; /* a slice of embedding and head, with S and T; both ends have no more than their norms, positions
+                     * and dropout then */
     pc_recompute recompute;
     int32_t recompute_layers; /* 0 of kinds without a number */
 } pc_part;

@@ -23,6 +23,8 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
                       .vocab = pc_model_padded_vocab(model, cut->tp) / t,
                       .is_cut = t > 1,
                       .is_sequence_cut = is_sequence_cut};
+    /* To a multiple of twice the stages, as the paper's program pads it. */
+    if (cut->vocab_stages > 0) slice.vocab = 2 * pc_divide_up(slice.vocab, 2 * (int64_t)cut->vocab_stages);
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
