@@ -22,8 +22,8 @@ enum { SLOWDOWN_MAX = 1000 };
 
 _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC_MLP_SWIGLU == 1 &&
                    (int)PC_ATTENTION_FLASH == 1 && (int)PC_RECOMPUTE_FULL == 2 && (int)PC_CROSS_ENTROPY_PLAIN == 1 &&
-                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_CROSS_ENTROPY_COMPILED == 5 &&
-                   (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
+                   (int)PC_CROSS_ENTROPY_CHUNKED == 3 && (int)PC_CROSS_ENTROPY_TORCH == 4 &&
+                   (int)PC_CROSS_ENTROPY_COMPILED == 5 && (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {

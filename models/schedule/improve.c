@@ -146,7 +146,8 @@ static pc_generate_request request_of(const improving *w) {
 
 /* Whether the named schedule is one of this shape, placement and kinds of passes, and may have room. */
 static bool is_like(const improving *w, const pc_generator *name) {
-    return name->placement == w->request->schedule->placement && !name->recomputes && (w->splits || !name->splits) &&
+    return name->placement == w->request->schedule->placement && !name->recomputes &&
+           name->barriers == PC_BARRIERS_NONE && (w->splits || !name->splits) &&
            !pc_generator_check(name, w->costs.devices, w->instance.microbatches, w->costs.chunks, NULL) &&
            !pc_generator_check_memory(name, w->request->costs, (pc_memory_limit){w->limit}, NULL);
 }

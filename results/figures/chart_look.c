@@ -36,6 +36,10 @@ static const pc_look schedule_looks[] = {
     {DARK_PURPLE, DIAMOND, SOLID},       /* dualpipe-v */
     {GREY, INVERTED, DOTTED},            /* gems */
     {GREY, DIAMOND, DOTTED},             /* chimera */
+    {BROWN, SQUARE, DASHED},             /* 1f1b-vocab-1 */
+    {BROWN, TRIANGLE, SOLID},            /* 1f1b-vocab-2 */
+    {DARK_GREEN, SQUARE, DASHED},        /* v-half-vocab-1 */
+    {DARK_GREEN, CIRCLE, SOLID},         /* v-half-vocab-2 */
 };
 enum { SCHEDULE_LOOKS = sizeof schedule_looks / sizeof *schedule_looks };
 
