@@ -128,7 +128,8 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 /* ---- what they take ---- */
 
 /* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
- * bits, all, or some at the model's beginning or end; all of them with a slice of the vocabulary or without. */
+ * bits, all, or some at the model's beginning or end. Of all of them there are two with vocabulary parallelism: with a
+ * slice of the vocabulary and without. */
 enum { TIMED_SORTS = 12 };
 
 /* What an outline's overlaps and network make of its times. */

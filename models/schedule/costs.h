@@ -36,8 +36,9 @@ typedef struct pc_transfer {
 } pc_transfer;
 
 /* What vocabulary parallelism costs beside the passes S and T. The times are of collectives over all stages, which hold
- * neither devices nor links: of the last part's output, behind its F; of the softmax's maxima and sums, and with one
- * barrier of the input's gradient, too, behind S; with two barriers of that gradient behind T. */
+ * neither devices nor links. The broadcast carries the last part's output, behind its F. The exchange behind S carries
+ * maxima and sums of the softmax, and with one barrier the input's gradient, too. With two barriers the reduction
+ * behind T carries that. */
 typedef struct pc_vocab_costs {
     pc_time broadcast_ps, exchange_ps, reduce_ps;
     int64_t held_bytes; /* of a microbatch on every stage, from the start of S to the end of T */

@@ -1,6 +1,5 @@
-/* Schedules with vocabulary parallelism ('Balancing Pipeline Parallelism with Vocabulary Parallelism', Yeung et al.
- * 2024, arXiv 2411.05288, sections 4 to 6): the output layer, and with it the input layer, is cut over all p stages,
- * which all do a pass S and a pass T of every microbatch.
+/* Schedules with vocabulary parallelism: Yeung et al. 2024 (arXiv 2411.05288), sections 4 to 6. The output layer, and
+ * with it the input layer, is cut over all p stages, which all do a pass S and a pass T of every microbatch.
  *
  * The paper inserts S and T into the building block of a schedule, and moves the backward passes of a microbatch behind
  * by one interval for each barrier of all stages: a barrier then has an interval to hide in. So a stage holds one
