@@ -41,10 +41,12 @@ typedef struct what_was_seen {
     double mean;
 } what_was_seen;
 
-/* Of an order of its own, whose parts between the first and the last are alike: no recipe leaves some layers wide. */
+/* Of an order of its own without S and T, which bounds leave out, whose parts between the first and the last are alike:
+ * no recipe leaves some layers wide. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    return !choice->generator->searches && low->bf16_first == 0 && low->bf16_last == 0;
+    return !choice->generator->searches && choice->generator->barriers == PC_BARRIERS_NONE && low->bf16_first == 0 &&
+           low->bf16_last == 0;
 }
 
 static void check_memory(const plan_bounds *bounds, const pc_iteration *iteration, bool is_exact, const char *what) {
