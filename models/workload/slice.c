@@ -39,6 +39,8 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .is_sequence_cut = is_sequence_cut,
                       .has_norms_apart =
                           cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER};
+    /* To a multiple of twice the stages, as the paper's program pads it. */
+    if (cut->vocab_stages > 0) slice.vocab = 2 * pc_divide_up(slice.vocab, 2 * (int64_t)cut->vocab_stages);
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
