@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 typedef struct list_row {
-    char name[128], words[512], value[160], otherwise[96];
+    char name[128], words[512], value[256], otherwise[192];
 } list_row;
 
 static const pc_field list_fields[] = {

@@ -203,7 +203,7 @@ static void test_refusals(void **state) {
     check_refused(&model, cut, "sequence_slices 4 with zero 2, which reduces gradients behind every pass");
     cut.zero = 1;
     cut.offload_layers = 1;
-    check_refused(&model, cut, "sequence_slices 4 with activation_offload_layers 1");
+    check_refused(&model, cut, "sequence_slices 4 with activations on the host");
 }
 
 int main(void) {
