@@ -90,6 +90,10 @@ pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved, pc_block_of_du
 int pc_dualpipe_v_split(int devices, int stage);
 int64_t pc_dualpipe_v_held(const pc_costs *costs, int device);
 
+/* In generate_gis.c. */
+pc_stage_rule pc_write_gis;
+pc_block_rule pc_block_of_gis;
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 pc_block_rule pc_block_of_gems, pc_block_of_chimera;
