@@ -211,6 +211,8 @@ static const pc_column columns[] = {
     COLUMN(cp, INT64, "1", "context-parallel ranks", SHOWN(95, "cp", "", INTEGER, VARYING, NARROW + 4)),
     COLUMN(exposed_cp_s, NUMBER, "s", "of the iteration, waiting for collectives of context parallelism"),
     COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
+    COLUMN(host_memory_gib_max, NUMBER, "GiB",
+           "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

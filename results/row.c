@@ -233,6 +233,7 @@ static void take_bytes(const pc_run_result *result, pc_run_row *row) {
     row->optimizer_gib_max = gib_if_known(result->optimizer_bytes);
     row->buffers_gib_max = gib_if_known(result->buffers_bytes);
     row->memory_gib_max = gib_if_known(result->memory_bytes);
+    row->host_memory_gib_max = gib_if_known(result->host_memory_bytes);
     row->memory_peak_s = result->memory_peak_s;
     row->memory_limit_gib = gib_if_known(result->memory_limit_bytes);
     row->sent_tp_gib = gib(result->sent.tp_bytes);

@@ -89,6 +89,7 @@ typedef struct pc_run_row {
     double iteration_s_low, iteration_s_high, memory_gib_low, memory_gib_high;
     char kind[PC_KIND_SIZE];
     char iteration_basis[PC_BASIS_SIZE], memory_basis[PC_BASIS_SIZE];
+    double host_memory_gib_max;
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */

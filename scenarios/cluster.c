@@ -402,6 +402,13 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     return PC_OK;
 }
 
+/* Texts that were read before. */
+static pc_code fill_offload(const pc_setting *setting, pc_offload *offload, pc_error *error) {
+    pc_code code = pc_offload_parse(pc_setting_text(setting, PC_KEY_OFFLOAD), &offload->kinds, error);
+    if (code || !setting->given[PC_KEY_OFFLOAD_MODULES]) return code;
+    return pc_offload_modules_parse(setting->value[PC_KEY_OFFLOAD_MODULES].text, &offload->modules, error);
+}
+
 static pc_rank_order order_of(const pc_setting *setting) {
     pc_rank_order order = setting->value[PC_KEY_RANK_ORDER].order;
     if (!setting->given[PC_KEY_RANK_ORDER])
@@ -490,6 +497,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     if (!code) fill_exchange(setting, &made.iteration);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
+    if (!code) code = fill_offload(setting, &made.iteration.cut.offload, error);
     if (code) {
         pc_run_spec_free(&made);
         return code;

@@ -130,7 +130,7 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 
 /* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
  * bits, all, or some at the model's beginning or end. */
-enum { TIMED_SORTS = 6 };
+enum { TIMED_SORTS = 12 };
 
 /* What an outline's overlaps and network make of its times. */
 typedef struct reading {

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
+#include "models/schedule/copies.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct lane {
 /* How far a stage has come. */
 typedef struct stage_state {
     int64_t next; /* the position of the pass it runs next */
+    pc_copy_lanes copy;
     pc_stage_timing sums;
 } stage_state;
 
@@ -46,6 +48,8 @@ struct pc_timing {
     pc_time *start, *end;     /* by position */
     const pc_time *durations; /* by position, in place of the lanes'; or NULL */
     const pc_time *delays;    /* likewise */
+    const pc_copies *copies;  /* to the host, and: */
+    pc_copy_plan plan;
 };
 
 /* In the rows of ends, what is no time: a pass that is not done, and one that is not done and that a stage waits for.
@@ -68,6 +72,7 @@ void pc_timing_free(pc_timing *timing) {
     buffer *buffers[] = {&timing->of_lanes, &timing->of_states, &timing->of_stages, &timing->of_ready,
                          &timing->of_ends,  &timing->of_done,   &timing->of_start,  &timing->of_end};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) pc_free(buffers[i]->block);
+    pc_copy_plan_free(&timing->plan);
     pc_free(timing);
 }
 
@@ -212,6 +217,24 @@ static inline verdict run_pass(pc_timing *t, const lane *way, pc_pass pass, int6
     return RUNS;
 }
 
+/* A backward pass whose activations are on the host waits for them. */
+static pc_time wait_for_copy(pc_timing *t, const pc_schedule *schedule, int stage, int64_t position,
+                             pc_copy_lanes *lanes, pc_time now) {
+    int64_t at = (int64_t)stage * schedule->chunks + schedule->passes[position].chunk;
+    if (t->plan.mark[position] != PC_COPY_BACK) return now;
+    int64_t before = position - 1 - t->copies->ahead[at];
+    pc_time before_ps = before < schedule->offsets[stage] ? 0 : t->end[before];
+    pc_time back_ps =
+        pc_copy_back(lanes, before_ps, t->plan.out_end_ps[t->plan.partner[position]], t->copies->back_ps[at]);
+    return back_ps > now ? back_ps : now;
+}
+
+static void copy_out(pc_timing *t, const pc_schedule *schedule, int stage, int64_t position, pc_copy_lanes *lanes) {
+    int64_t at = (int64_t)stage * schedule->chunks + schedule->passes[position].chunk;
+    if (t->plan.mark[position] == PC_COPY_OUT)
+        t->plan.out_end_ps[position] = pc_copy_out(lanes, t->end[position], t->copies->out_ps[at]);
+}
+
 /* Runs a stage until it has to wait or has no more passes. */
 static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
     stage_state state = t->states[stage];
@@ -228,8 +251,10 @@ static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
         }
         pc_time duration = durations ? durations[state.next] : x->duration_ps;
         pc_time delay = delays ? delays[state.next] : x->delay_ps;
+        if (t->copies) now = wait_for_copy(t, schedule, stage, state.next, &state.copy, now);
         verdict found = run_pass(t, x, pass, state.next, delay, duration, &now);
         if (found != RUNS) return found;
+        if (t->copies) copy_out(t, schedule, stage, state.next, &state.copy);
         state.sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) state.sums.work_ps += duration;
     }
@@ -395,6 +420,9 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     pc_code code = check_costs(schedule, costs, error);
     if (code) return code;
     if (!make_room(timing, schedule)) return pc_error_no_memory(error);
+    timing->copies = pc_costs_have_copies(costs) ? &costs->copies : NULL;
+    if (timing->copies) code = pc_copy_plan_make(schedule, costs, &timing->plan, error);
+    if (code) return code;
     prepare(timing, schedule, costs);
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
     verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);

@@ -131,6 +131,7 @@ typedef struct pc_device_memory {
     int64_t peak_bytes;
     pc_time peak_ps;
     int64_t capacity_bytes;
+    int64_t host_bytes; /* of the host's memory, for this GPU, the most */
 } pc_device_memory;
 
 /* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, in seconds, none

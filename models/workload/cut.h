@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "models/workload/model.h"
+#include "models/workload/offload.h"
 #include "models/workload/recompute.h"
 
 #include <stdbool.h>
@@ -123,6 +124,7 @@ typedef struct pc_cut {
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
+    pc_offload offload;
 } pc_cut;
 
 /* Ranks of context parallelism, at least one. */
@@ -182,6 +184,7 @@ typedef struct pc_part {
     pc_recompute recompute;
     int32_t recompute_layers;  /* 0 of kinds without a number */
     int32_t recompute_modules; /* 0 of all but MODULES */
+    int64_t offloaded_layers;  /* whose activations, or those of some modules, are on the host between F and backward */
 } pc_part;
 
 static inline pc_recomputation pc_part_recomputation(const pc_part *part) {

@@ -250,15 +250,49 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
 }
 
-/* Of layers of which nothing is recomputed. Two of them at a time are on their way, as Transformer Engine's double
- * buffers have them. */
-static void offload(const kept *layer, int64_t layers, pc_part_activation *activation) {
-    pc_wide bytes = layers * layer->whole;
+/* What F keeps of the tensors of these modules, where it leaves others out. */
+static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t again, int32_t modules) {
+    pc_saved_list saved;
+    pc_wide sum = 0;
+    pc_layer_saved(model, slice, is_low, again, &saved);
+    for (int i = 0; i < saved.count; i++)
+        if (!saved.list[i].is_gradient && !saved.list[i].is_again && modules & 1 << saved.list[i].module)
+            sum += saved.list[i].bytes;
+    return sum;
+}
+
+/* Of a layer, what goes to the host: all that F keeps, or the named modules' part of it. */
+static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
+                             const kept *layer) {
+    int32_t modules = cut->offload.modules, again = part->recompute_modules;
+    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return left_by(layer, part->recompute);
+    bool is_low = pc_low_precision_is_on(&model->low);
+    bool is_left_out = part->recompute == PC_RECOMPUTE_SELECTIVE && modules & 1 << PC_MODULE_CORE_ATTN;
+    pc_wide low = module_bytes(model, slice, is_low, again, modules);
+    if (is_low && part->layers > 0 && part->wide_layers > 0)
+        low = mean(low, module_bytes(model, slice, false, again, modules), part);
+    return low - (is_left_out ? layer->scores : 0);
+}
+
+/* As part of passes two layers' at a time are on their way, as Transformer Engine's double buffers have them; and where
+ * B leaves W what it needs, B fetches it. */
+static void offload_in_passes(pc_wide sent, int64_t layers, bool splits, pc_part_activation *activation) {
+    pc_wide bytes = layers * sent;
     activation->offloaded = (int64_t)bytes;
+    activation->kept -= (int64_t)bytes;
+    activation->working += (int64_t)(pc_min(layers, 2) * sent);
+    if (splits) return;
+    activation->taken -= (int64_t)bytes;
+    activation->b_frees = pc_min(activation->b_frees, activation->taken);
+}
+
+static void offload_beside_passes(const kept *layer, pc_wide sent, int64_t layers, pc_part_activation *activation) {
+    pc_wide bytes = layers * sent, by_b = layers * pc_max(sent - layer->w_needs, 0);
+    activation->offloaded = (int64_t)bytes;
+    activation->offloaded_b = (int64_t)by_b;
     activation->taken -= (int64_t)bytes;
     activation->kept -= (int64_t)bytes;
-    activation->b_frees -= (int64_t)(layers * pc_max(layer->whole - layer->w_needs, 0));
-    activation->working += (int64_t)(pc_min(layers, 2) * layer->whole);
+    activation->b_frees -= (int64_t)by_b;
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
@@ -280,7 +314,12 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
                                        .b_frees = (int64_t)b_frees,
                                        .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
                                        .working = (int64_t)working};
-    offload(&layer, pc_min(cut->offload_layers, part->layers), activation);
+    if (part->offloaded_layers == 0) return PC_OK;
+    pc_wide sent = sent_of_layer(model, cut, &x, part, &layer);
+    if (pc_offload_is_beside_passes(&cut->offload))
+        offload_beside_passes(&layer, sent, part->offloaded_layers, activation);
+    else
+        offload_in_passes(sent, part->offloaded_layers, forms.splits, activation);
     return PC_OK;
 }
 
