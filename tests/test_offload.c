@@ -4,6 +4,7 @@
 #include "models/schedule/copy_levels.h"
 #include "models/schedule/timing.h"
 #include "models/training/outline.h"
+#include "models/workload/offload_check.h"
 #include "tests/iteration_example.h"
 
 #include <math.h>
@@ -94,6 +95,7 @@ static const int64_t layer = INT64_C(34) * 1024 * 2048 / 2;
 static pc_iteration_spec offloading(int32_t kinds, double link) {
     pc_iteration_spec spec = example_spec();
     spec.cut.offload.kinds = kinds;
+    spec.cut.offload.fraction = 0.5;
     spec.cut.offload.optimizer_fraction = 1;
     spec.machine.host_link_bytes_per_s = link;
     spec.machine.host_memory_bytes_per_s = 400e9;
@@ -133,6 +135,49 @@ static void test_selective_offload(void **state) {
         assert_int_equal(pc_outline_part(&made, d, 1)->activation.offloaded, 0);
     }
     pc_outline_free(&made);
+}
+
+/* Of v chunks the first v times the fraction, and of the one where that ends so much of its layers, rounded up. */
+static void test_layers_of_a_fraction(void **state) {
+    (void)state;
+    const struct {
+        double fraction;
+        int chunks;
+        int64_t layers, expected[3];
+    } cases[] = {{0.5, 3, 4, {4, 2, 0}},  {0.5, 3, 1, {1, 1, 0}},   {0.5, 2, 3, {3, 0, 0}}, {0.5, 1, 5, {3}},
+                 {0, 2, 4, {0, 0}},       {1, 3, 7, {7, 7, 7}},     {0.25, 2, 4, {2, 0}},   {0.75, 2, 4, {4, 2}},
+                 {0.1, 3, 10, {3, 0, 0}}, {0.7, 3, 10, {10, 10, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int part = 0; part < 4 * cases[i].chunks; part++) {
+            pc_cut cut = {.pp = 4, .offload = {.kinds = PC_OFFLOAD_SELECTIVE, .fraction = cases[i].fraction}};
+            assert_int_equal(pc_offloaded_layers(&cut, 4 * cases[i].chunks, part, cases[i].layers),
+                             cases[i].expected[part / 4]);
+        }
+}
+
+static void check_same(const pc_iteration *x, const pc_iteration *y) {
+    assert_true(x->iteration_s == y->iteration_s);
+    for (int d = 0; d < 4; d++) {
+        assert_int_equal(x->memory[d].activations, y->memory[d].activations);
+        assert_int_equal(x->memory[d].host_bytes, y->memory[d].host_bytes);
+    }
+}
+
+/* All of it is `full`, and none of it is as without. */
+static void test_ends_of_the_fraction(void **state) {
+    static const char *const names[] = {"1f1b-interleaved", "gis", "gis-h", "zb-interleaved"};
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        int32_t kind = i % 2 ? PC_OFFLOAD_FULL : 0;
+        pc_iteration_spec spec = offloading(PC_OFFLOAD_SELECTIVE, 20e9), other = offloading(kind, 20e9);
+        spec.cut.offload.fraction = i % 2;
+        spec.cut.chunks = other.cut.chunks = 2;
+        spec.generator = other.generator = pc_generator_find(names[i / 2]);
+        pc_iteration x = run_spec(&spec), y = run_spec(&other);
+        check_same(&x, &y);
+        pc_iteration_free(&x);
+        pc_iteration_free(&y);
+    }
 }
 
 /* A slow link sets the pace: the first stage sends all eight microbatches, one after the other, behind its first F. */
@@ -294,6 +339,9 @@ static void test_refusals(void **state) {
     spec = offloading(0, 50e9);
     spec.cut.offload.modules = 1;
     expect_refusal(&spec, "offload_modules without offload fine-grained, which they are for; expected both");
+    spec = offloading(PC_OFFLOAD_SELECTIVE, 50e9);
+    spec.cut.offload.fraction = 1.5;
+    expect_refusal(&spec, "offload_fraction 1.5; expected 0 to 1, of a device's chunks");
     spec = offloading(PC_OFFLOAD_PARAMETERS, 50e9);
     expect_refusal(&spec, "offload parameters with zero 1 and dp 8; expected zero 3 and dp over 1, whose shares go to "
                           "the host");
@@ -327,6 +375,8 @@ int main(void) {
         cmocka_unit_test(test_levels_of_copies),
         cmocka_unit_test(test_full_offload),
         cmocka_unit_test(test_selective_offload),
+        cmocka_unit_test(test_layers_of_a_fraction),
+        cmocka_unit_test(test_ends_of_the_fraction),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_fine_grained),
         cmocka_unit_test(test_time_within_passes),

@@ -33,7 +33,7 @@ static const char *const column_names[] = {
     "goodput_p95_low", "goodput_p95_high", "failures_mean", "checkpoint_interval_s", "layout", "parameters",
     "engine", "training_days", "training_cost", "goal", "iteration_s_low", "iteration_s_high", "memory_gib_low",
     "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "cp", "exposed_cp_s", "sent_cp_gib",
-    "host_memory_gib_max",
+    "host_memory_gib_max", "offload_fraction",
 };
 /* clang-format on */
 
