@@ -22,7 +22,8 @@ typedef struct pc_run_row {
     char name[PC_LABEL_SIZE];
     char model[PC_LABEL_SIZE];
     char machine[PC_LABEL_SIZE];
-    int64_t gpus, tp, cp, pp, dp, virtual_pp;
+    int64_t gpus, tp, cp, pp, dp, virtual_pp, sequence_slices;
+    char sequence_split[PC_LABEL_SIZE];
     char schedule[PC_LABEL_SIZE];
     int64_t microbatch_size, microbatches, global_batch, seq_len;
     char precision[PC_LABEL_SIZE]; /* of a cluster: bf16, fp16, or the recipe */

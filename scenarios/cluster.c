@@ -338,6 +338,7 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->dp = (int)shape->dp;
     cut->cp = (int)shape->cp;
     cut->chunks = pc_setting_chunks(setting);
+    cut->sequence_split = (pc_sequence_split)pc_setting_integer(setting, PC_KEY_SEQUENCE_SPLIT);
     cut->sequence_parallel = shape->tp > 1 && may_cut;
     cut->microbatch_size = shape->microbatch_size;
     cut->microbatches = shape->microbatches;
@@ -422,6 +423,7 @@ static void fill_iteration(const pc_setting *setting, const cluster_shape *shape
     choose_kernels(setting, &spec->machine.gpu, NULL); /* which check_kernels has let through */
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->order = order_of(setting);
+    spec->sequence_slices = (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
 }
 

@@ -90,6 +90,16 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     draw_units(&own, &spec);
     draw_offload(&own, &spec);
+    if (spec.generator->placement == PC_PLACEMENT_SLICES) {
+        spec.cut.chunks = (int)test_between(&own, 1, 4);
+        spec.cut.sequence_split = (pc_sequence_split)toss(&own);
+        spec.cut.zero %= 2;
+        spec.cut.cp = spec.cut.cp_a2a = 0;
+        spec.model.attention = PC_ATTENTION_FLASH;
+        spec.model.sliding_window = spec.model.attention_chunk_size = spec.model.sliding_window_pattern = 0;
+        spec.model.document_length = spec.model.document_length_square = 0;
+        spec.cut.offload.kinds &= ~PC_OFFLOAD_ACTIVATIONS;
+    }
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);

@@ -5,6 +5,7 @@
 #include "models/schedule/timing.h"
 #include "models/training/outline.h"
 #include "models/workload/offload_check.h"
+#include "models/workload/saved.h"
 #include "tests/iteration_example.h"
 
 #include <math.h>
@@ -221,7 +222,7 @@ static void test_fine_grained(void **state) {
 static void test_time_within_passes(void **state) {
     (void)state;
     pc_iteration_spec fine = offloading(PC_OFFLOAD_FINE_GRAINED, 1e9);
-    fine.cut.offload.modules = 4; /* core_attn */
+    fine.cut.offload.modules = 1 << PC_MODULE_CORE_ATTN;
     pc_outline made;
     assert_int_equal(pc_outline_make(&fine, NULL, &made, NULL), PC_OK);
     double bytes = 6.0 * 6 * 1024 * 2048 / 2;
@@ -337,7 +338,7 @@ static void test_refusals(void **state) {
     spec = offloading(PC_OFFLOAD_FINE_GRAINED, 50e9);
     expect_refusal(&spec, "offload fine-grained without offload_modules; expected some, such as core_attn+attn_proj");
     spec = offloading(0, 50e9);
-    spec.cut.offload.modules = 1;
+    spec.cut.offload.modules = 1 << PC_MODULE_ATTN_NORM;
     expect_refusal(&spec, "offload_modules without offload fine-grained, which they are for; expected both");
     spec = offloading(PC_OFFLOAD_SELECTIVE, 50e9);
     spec.cut.offload.fraction = 1.5;

@@ -19,8 +19,8 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2656, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2024, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2672, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2040, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 168,
                "a new field of a model or its cut");
@@ -247,6 +247,9 @@ static const field of_costs[] = {
 
 /* What cannot be seen in a row. */
 static const field unseen[] = {
+    ITERATION(sequence_slices), /* worked out of them is cut.chunks */
+    ITERATION(cut.slices),
+    ITERATION(cut.sequence_split), /* of a schedule without slices */
     FIELD(pc_run_spec, iteration.model.name, TEXT),
     FIELD(pc_run_spec, iteration.model.low.name, TEXT), /* of no recipe of few bits */
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
@@ -341,6 +344,10 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     other = base;
     other.iteration.generator = pc_generator_find("1f1b-v");
     expect_new(&seen, &other, "iteration.generator");
+    other.iteration.generator = pc_generator_find("seq-1f1b");
+    expect_new(&seen, &other, "a schedule with slices");
+    other.iteration.cut.sequence_split = PC_SEQUENCE_SPLIT_FLOPS;
+    expect_new(&seen, &other, "sequence_split of a schedule with slices");
     other = base;
     other.iteration.cut.layers_of_part = NULL;
     expect_new(&seen, &other, "no layers_of_part");

@@ -81,6 +81,8 @@ static const change changes[] = {
     {PC_KEY_GLOBAL_BATCH, "24", {0}},
     {PC_KEY_MICROBATCH_SIZE, "2", {0}},
     {PC_KEY_CHUNKS, "3", {"setting.schedule=1f1b-interleaved"}},
+    {PC_KEY_SEQUENCE_SLICES, "2", {"setting.schedule=seq-1f1b"}},
+    {PC_KEY_SEQUENCE_SPLIT, "flops", {"setting.schedule=seq-1f1b"}},
     {PC_KEY_SEQUENCE_PARALLEL, "false", {0}},
     {PC_KEY_ZERO, "2", {0}},
     {PC_KEY_SHARD_GROUP, "2", {"setting.dp=4"}},

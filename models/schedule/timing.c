@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
 #include "models/schedule/copies.h"
+#include "models/schedule/dependencies.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -137,7 +138,8 @@ static source find_source(const pc_timing *t, const pc_schedule *schedule, const
     if (part < 0 || part == pc_placement_parts(placement, devices, schedule->chunks)) return (source){t->zeros, 0};
     /* Where it matters which microbatch asks, chunk c is that of microbatch c. */
     int from = pc_placement_stage(placement, devices, part, chunk);
-    int64_t row = (int64_t)from * schedule->chunks + pc_placement_chunk(placement, devices, part, chunk);
+    pc_pass asks = {chunk, (int16_t)chunk, 0};
+    int64_t row = (int64_t)from * schedule->chunks + pc_pass_chunk_in(schedule, asks, part);
     return (source){ends + row * schedule->microbatches, from == stage ? 0 : pc_costs_delay(costs, from, stage)};
 }
 
@@ -189,14 +191,41 @@ static void prepare(pc_timing *t, const pc_schedule *schedule, const pc_costs *c
     }
 }
 
-/* ---- the walk ---- */
-
-typedef enum verdict { RUNS, BROKEN, RAN_OVER } verdict;
-
 static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
     return (uint32_t)pass.microbatch < (uint32_t)schedule->microbatches &&
            (uint32_t)pass.chunk < (uint32_t)schedule->chunks && (uint32_t)pass.kind < PC_PASS_KINDS;
 }
+
+/* ---- slices ---- */
+
+/* Whether the slices of each microbatch stand in their order on a stage: forward in F, and back again in B and BW. A
+ * slice's F and BW are done when the next one in that order comes. */
+static bool keeps_slices(uint8_t *done, const pc_schedule *schedule, int stage) {
+    int last = schedule->chunks - 1, m = schedule->microbatches;
+    memset(done, 0, (size_t)schedule->chunks * (size_t)m);
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        bool is_back = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
+        if (!is_in_range(schedule, pass)) return false;
+        if (pass.kind != PC_PASS_F && !is_back) continue;
+        uint8_t *own = &done[(int64_t)pass.chunk * m + pass.microbatch], mark = is_back ? BW : F;
+        bool is_first = pass.chunk == (is_back ? last : 0);
+        if (!is_first && !(own[is_back ? m : -m] & mark)) return false;
+        *own |= mark;
+    }
+    return true;
+}
+
+/* The order within a stage delays nothing, so that the walk need not know it. */
+static bool keeps_all_slices(const pc_timing *t, const pc_schedule *schedule) {
+    for (int stage = 0; stage < schedule->devices; stage++)
+        if (!keeps_slices(t->done, schedule, stage)) return false;
+    return true;
+}
+
+/* ---- the walk ---- */
+
+typedef enum verdict { RUNS, BROKEN, RAN_OVER } verdict;
 
 /* Runs one pass whose input is done, `*now` being the end of the one before. */
 static inline verdict run_pass(pc_timing *t, const lane *way, pc_pass pass, int64_t position, pc_time delay,
@@ -423,6 +452,8 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     timing->copies = pc_costs_have_copies(costs) ? &costs->copies : NULL;
     if (timing->copies) code = pc_copy_plan_make(schedule, costs, &timing->plan, error);
     if (code) return code;
+    bool is_cut = schedule->placement == PC_PLACEMENT_SLICES;
+    if (is_cut && !keeps_all_slices(timing, schedule)) return explain(schedule, costs, BROKEN, error);
     prepare(timing, schedule, costs);
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
     verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);

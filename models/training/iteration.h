@@ -76,6 +76,7 @@ typedef struct pc_iteration_spec {
     pc_cut cut;
     pc_machine machine;
     pc_rank_order order;
+    int sequence_slices;           /* of schedules that have slices, where a plan chooses them; 0: their own */
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */

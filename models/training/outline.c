@@ -29,6 +29,7 @@ static int chunks_of_spec(const pc_iteration_spec *spec) {
 static pc_cut full_cut(const pc_iteration_spec *spec) {
     pc_cut cut = spec->cut;
     cut.chunks = chunks_of_spec(spec);
+    cut.slices = spec->generator->placement == PC_PLACEMENT_SLICES ? cut.chunks : 0;
     if (spec->generator->recomputes && cut.recompute == PC_RECOMPUTE_NONE) cut.recompute = PC_RECOMPUTE_FULL;
     return cut;
 }
@@ -99,12 +100,13 @@ static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->wide_layers == b->wide_layers && a->local_layers == b->local_layers &&
            a->has_embedding == b->has_embedding && a->has_head == b->has_head && a->recompute == b->recompute &&
            a->recompute_layers == b->recompute_layers && a->recompute_modules == b->recompute_modules &&
-           a->offloaded_layers == b->offloaded_layers;
+           a->offloaded_layers == b->offloaded_layers && a->slice == b->slice;
 }
 
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
     int number = pc_placement_part(outline->placement, outline->devices, device, chunk), sort = 0;
     pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
+    if (outline->cut.slices > 0) part.slice = chunk;
     while (sort < outline->sort_count && !is_same_part(&outline->part_costs[sort].part, &part)) sort++;
     outline->chunks_of[(int64_t)device * outline->chunks + chunk].sort = sort;
     if (sort < outline->sort_count) return PC_OK;
@@ -191,7 +193,8 @@ static pc_group gradient_group(const pc_outline *outline, pc_group group) {
 
 static bool make_arrays(pc_outline *outline) {
     size_t devices = (size_t)outline->devices, cells = devices * (size_t)outline->chunks;
-    outline->part_costs = pc_alloc((size_t)outline->parts, sizeof *outline->part_costs);
+    size_t sorts = (size_t)outline->parts * (size_t)pc_cut_slices(&outline->cut);
+    outline->part_costs = pc_alloc(sorts, sizeof *outline->part_costs);
     outline->chunks_of = pc_alloc(cells, sizeof *outline->chunks_of);
     outline->device = pc_alloc(devices, sizeof *outline->device);
     return outline->part_costs && outline->chunks_of && outline->device;

@@ -97,16 +97,18 @@ static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_erro
     return pc_outline_time("parameters", gathering.seconds + copied_s, x->buckets, &x->gather_ps, error);
 }
 
-/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
+/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. Of the
+ * slices of a sequence the first has them, whose backward pass is the last of its microbatch. */
 static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_chunk_outline *like = find_like(outline, device, chunk);
     if (like) {
+        bool is_later = outline->part_costs[x->sort].part.slice > 0;
         *x = *like;
-        return pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
+        return !is_later && pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
-    if (outline->dp.ranks <= 1) return PC_OK;
+    if (outline->dp.ranks <= 1 || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
     if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
         return error ? error->code : PC_ERROR_INPUT;
     double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));

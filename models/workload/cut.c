@@ -4,6 +4,7 @@
 #include "models/workload/attention.h"
 #include "models/workload/layout.h"
 #include "models/workload/offload_check.h"
+#include "models/workload/sequence_slices.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -334,6 +335,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;
+    if ((code = pc_sequence_slices_check(model, cut, error))) return code;
     code = pc_offload_check(model, cut, error);
     return code ? code : check_recomputation(model, cut, parts, error);
 }

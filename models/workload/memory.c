@@ -16,6 +16,7 @@ typedef struct kept {
     pc_wide w_needs; /* inputs and output gradients of matrices */
     /* modules: the most that a BW, or a B, holds at once over `found` */
     pc_wide bw_peak, b_peak;
+    pc_wide cached; /* keys and values that later slices of the sequence read: not recomputed, whatever else is */
 } kept;
 
 static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
@@ -28,7 +29,8 @@ static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, 
                   .found = found,
                   .w_needs = pc_saved_for_w(&saved),
                   .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
-                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0};
+                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0,
+                  .cached = slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -125,7 +127,8 @@ static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice 
                        kept *layer) {
     if (!pc_recompute_is_policy(kind)) return;
     int named = pc_recompute_kept(model, kind);
-    layer->found = policy_found(model, slice, named);
+    int both = !(named & PC_KEEPS_KEY) + !(named & PC_KEEPS_VALUE);
+    layer->found = policy_found(model, slice, named) + both * layer->cached / 2;
     layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(model, slice, named) : 0;
 }
 
@@ -153,7 +156,7 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
     if (recompute == PC_RECOMPUTE_MODULES) return layer->found;
-    if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
+    if (recompute >= PC_RECOMPUTE_FULL) return layer->input + layer->cached;
     return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
 }
 
@@ -250,6 +253,12 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
 }
 
+/* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
+ * the slices that made those have theirs. One microbatch's at a time, for its slices' B follow each other. */
+static pc_wide earlier_gradients(const pc_slice *slice, const pc_part *part) {
+    return 2 * 2 * (pc_wide)slice->keys_before * slice->key * part->layers;
+}
+
 /* What F keeps of the tensors of these modules, where it leaves others out. */
 static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t again, int32_t modules) {
     pc_saved_list saved;
@@ -297,7 +306,7 @@ static void offload_beside_passes(const kept *layer, pc_wide sent, int64_t layer
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
-    pc_slice x = pc_slice_of(model, cut);
+    pc_slice x = pc_slice_of_part(model, cut, part);
     kept layer = layer_kept(model, &x, part), ends[2] = {{0}};
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
@@ -307,6 +316,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
     pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], &layers, forms));
+    working += earlier_gradients(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
@@ -326,6 +336,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
 /* ---- what stands all the time ---- */
 
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    if (part->slice > 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
     int64_t h = x.hidden, table = x.vocab * h, bias = model->has_bias ? 1 : 0;
     int64_t norm = pc_model_norm_parameters(model), qkv_bias = pc_model_has_qkv_bias(model) ? x.qkv : 0;
@@ -341,7 +352,7 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
 
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
     pc_slice x = pc_slice_of(model, cut);
-    if (!pc_low_precision_is_on(&model->low)) return 0;
+    if (!pc_low_precision_is_on(&model->low) || part->slice > 0) return 0;
     return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
 }
 
@@ -358,6 +369,7 @@ pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {
     bool is_cut = is_scattered || cut->sequence_parallel;
-    int64_t bytes = 2 * (cut->seq_len / pc_cut_cp(cut)) * cut->microbatch_size * model->hidden;
+    int64_t whole = 2 * (cut->seq_len / pc_cut_cp(cut)) * cut->microbatch_size * model->hidden,
+            bytes = pc_divide_up(whole, pc_cut_slices(cut));
     return is_cut ? bytes / cut->tp : bytes;
 }
