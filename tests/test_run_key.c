@@ -22,7 +22,7 @@
 _Static_assert(sizeof(pc_run_spec) == 2672, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 2040, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 168,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 176,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
