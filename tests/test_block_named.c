@@ -223,6 +223,8 @@ static const char *const written[] = {"gpipe",
                                       "zb-interleaved",
                                       "gis",
                                       "gis-h",
+                                      "gis-uniform",
+                                      "gis-h-uniform",
                                       "gems",
                                       "chimera"};
 enum { WRITTEN = sizeof written / sizeof *written };

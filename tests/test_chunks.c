@@ -100,7 +100,9 @@ static const char *const fixed[] = {"1f1b-interleaved",
                                     "looped-bfs",
                                     "zb-interleaved",
                                     "gis",
-                                    "gis-h"};
+                                    "gis-h",
+                                    "gis-uniform",
+                                    "gis-h-uniform"};
 
 /* Whole backward passes that take what their B and W do are no shorter than those apart. */
 static int check_fixed(const example *e, pc_time span) {

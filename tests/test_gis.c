@@ -102,6 +102,52 @@ static void test_half_of_interleaved(void **state) {
         }
 }
 
+/* ---- microbatch by microbatch ---- */
+
+static int64_t gcd(int64_t a, int64_t b) {
+    return b == 0 ? a : gcd(b, a % b);
+}
+
+/* Slots from the first chunk to this one, as the authors' generator has them. */
+static int64_t place(int64_t chunk, int64_t v, int64_t n) {
+    return chunk * n + chunk / (v / gcd(v, n));
+}
+
+static void check_uniform(int kind, int p, int v) {
+    pc_schedule s;
+    pc_block block;
+    pc_costs costs = cells(p, v);
+    int n = group_of(kind, p);
+    int64_t lives = 0;
+    pc_generate_request request = {.devices = p, .microbatches = 6 * p, .chunks = v, .threads = 1};
+    const pc_generator *generator = pc_generator_find(kind == GIS ? "gis-uniform" : "gis-h-uniform");
+    assert_int_equal(pc_generate(generator, &request, &s, &block, NULL), PC_OK);
+    assert_int_equal(pc_schedule_check(&s, NULL), PC_OK);
+    assert_true(pc_block_is_valid(&block) && block.interval == 3 * v);
+    for (int c = 0; c < v; c++) {
+        int64_t life = 3 * (place(v - 1, v, n) + p + place(v - 1 - c, v, n) - place(c, v, n));
+        assert_int_equal(pc_block_lifespan(&block, 0, 0, c), life);
+        if (c >= v / 2) lives += life;
+    }
+    for (int c = 0; c < v / 2; c++) costs.activation_bytes[c] = 0; /* of stage 0, on the host */
+    int64_t held = pc_block_peak(&block, &costs, 0, 6 * p);
+    assert_true(held >= lives / (3 * v) && held <= lives / (3 * v) + (v + 1) / 2 + 1);
+    pc_costs_free(&costs);
+    pc_block_free(&block);
+    pc_schedule_free(&s);
+}
+
+/* Lifespans by the slots of chunks; and without the first half of the chunks, stage 0 holds what their lives take of an
+ * interval, but for less than one microbatch of each that is there in part: 4 chunks of gis' 16 for p 8 and v 2. */
+static void test_uniform_is_better_than_linear(void **state) {
+    (void)state;
+    for (int kind = GIS; kind <= GIS_H; kind++)
+        for (int p = 1; p <= P_MOST; p++)
+            for (int v = 1; v <= V_MOST + 3; v++) check_uniform(kind, p, v);
+}
+
+/* ---- any shape ---- */
+
 /* A last group of fewer microbatches is the whole one's order without what is not there: no stage holds more, and any
  * p, m and v run. */
 static void test_any_shape(void **state) {
@@ -145,6 +191,7 @@ int main(void) {
         cmocka_unit_test(test_idle_time_and_memory),
         cmocka_unit_test(test_lifespans_fall_from_chunk_to_chunk),
         cmocka_unit_test(test_half_of_interleaved),
+        cmocka_unit_test(test_uniform_is_better_than_linear),
         cmocka_unit_test(test_any_shape),
         cmocka_unit_test(test_an_order),
     };

@@ -172,6 +172,7 @@ PC_GENERATE(chimera, pc_write_chimera)
 PC_GENERATE(looped_bfs, pc_write_looped_bfs)
 PC_GENERATE(zb_interleaved, pc_write_zb_interleaved)
 PC_GENERATE(gis, pc_write_gis)
+PC_GENERATE(gis_uniform, pc_write_gis_uniform)
 PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 
 #define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1, 0
@@ -213,6 +214,9 @@ static const pc_generator generators[] = {
      generate_gis, 1},
     {"gis-h", "the same in half the groups: about half the memory of 1f1b-interleaved", INTERLEAVED, SPLIT,
      generate_gis, 2},
+    {"gis-uniform", "gis microbatch by microbatch: a quarter of its memory with half its chunks on the host",
+     INTERLEAVED, SPLIT, generate_gis_uniform, 1},
+    {"gis-h-uniform", "gis-h microbatch by microbatch", INTERLEAVED, SPLIT, generate_gis_uniform, 2},
     {"interleaved-adaptive",
      "the best over v chunks within the memory limit (without one: that of 1f1b-interleaved), at the given times",
      OF_CHUNKS, ADAPTIVE, pc_generate_searched, PC_SEARCHED_INTERLEAVED},

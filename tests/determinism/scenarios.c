@@ -66,7 +66,9 @@ static const char *const named[] = {"gpipe",
                                     "gems",
                                     "1f1b-interleaved-low-memory",
                                     "gis",
-                                    "gis-h"};
+                                    "gis-h",
+                                    "gis-uniform",
+                                    "gis-h-uniform"};
 static const char *const searched[] = {"1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min",
                                        "v-half", "v-zb",  "zb-v",  "v-adaptive",    "interleaved-adaptive"};
 enum { NAMED = sizeof named / sizeof *named, SEARCHED = sizeof searched / sizeof *searched };
