@@ -181,6 +181,35 @@ static void test_ends_of_the_fraction(void **state) {
     }
 }
 
+/* PipeOffload over a fast link, of two chunks of three layers a stage. `held` chunks of what stays are there at most,
+ * and of what goes no more than three: of the pass at work, on the way out, on the way back. Masks of the
+ * embedding and what B leaves for W are less than a tenth of a chunk. It costs no time. */
+static void check_pipeoffload(const char *name, double fraction, int64_t all, int64_t held) {
+    pc_iteration_spec none = offloading(0, 1e12), part = offloading(PC_OFFLOAD_SELECTIVE, 1e12);
+    part.cut.offload.fraction = fraction;
+    none.cut.chunks = part.cut.chunks = 2;
+    none.generator = part.generator = pc_generator_find(name);
+    pc_iteration x = run_spec(&none), y = run_spec(&part);
+    int64_t gone = x.memory[0].activations - y.memory[0].activations, chunk = 3 * layer;
+    assert_true(gone <= (all - held) * chunk + chunk / 10 && gone >= (all - held - 3) * chunk);
+    assert_true(x.iteration_s == y.iteration_s);
+    pc_iteration_free(&x);
+    pc_iteration_free(&y);
+}
+
+/* Stage 0 of 4: in groups of n it holds n + 4 chunks, of the last one alone min(n, 4); microbatch by microbatch one or
+ * two more, n slots apart or one more, and of the last chunk two, which live four slots of two. */
+static void test_pipeoffload(void **state) {
+    (void)state;
+    check_pipeoffload("gis", 0.5, 8, 4);
+    check_pipeoffload("gis", 1, 8, 0);
+    check_pipeoffload("gis-h", 0.5, 6, 2);
+    check_pipeoffload("gis-h", 1, 6, 0);
+    check_pipeoffload("gis-uniform", 0.5, 9, 2);
+    check_pipeoffload("gis-uniform", 1, 9, 0);
+    check_pipeoffload("gis-h-uniform", 0.5, 7, 2);
+}
+
 /* A slow link sets the pace: the first stage sends all eight microbatches, one after the other, behind its first F. */
 static void test_slow_link(void **state) {
     (void)state;
@@ -378,6 +407,7 @@ int main(void) {
         cmocka_unit_test(test_selective_offload),
         cmocka_unit_test(test_layers_of_a_fraction),
         cmocka_unit_test(test_ends_of_the_fraction),
+        cmocka_unit_test(test_pipeoffload),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_fine_grained),
         cmocka_unit_test(test_time_within_passes),
