@@ -280,10 +280,12 @@ static void test_every_written_schedule_is_here(void **state) {
 /* All lifespans of the block on the first device, in cells, F 1 and BW 2, or F, B and W 1:
  *   gpipe 3(m+p-1): m F in intervals of 3, then p-1 F down the devices and p-1 BW up
  *   1f1b 3p; 1f1b-r 4p; eager-1f1b 3(2p-1); zb-h1 3p; zb-h2 3(2p-1): an interval an F before the first backward pass
- *   interleaved 3(w+1) for each of the pv passes on average, w = e(p-1) + (v-1)p; so are zb-interleaved and gis, e = 1;
- * gis-h has n = p/2, rounded up, for p in w and in the group: nv passes looped-bfs, m >= p, L = mv + p-1: from cell t =
- * cm + i of each F to the end of its BW in 3L - 2t, 3L - 3t; mv of them: 3mv (mv + p-1) - 3mv (mv-1)/2 gems 4p+2: one
- * microbatch at any time chimera, even p: 4p for each of the p/2 that start here, and 4 for each of those that end here
+ *   interleaved 3(w+1) for each of the pv passes on average, w = e(p-1) + (v-1)p; so are zb-interleaved and gis, e = 1
+ *   gis-h the same for nv passes, n = p/2, rounded up, for p in w
+ *   looped-bfs, m >= p, L = mv + p-1: from cell t = cm + i of each F to the end of its BW in 3L - 2t, 3L - 3t; mv of
+ * them: 3mv (mv + p-1) - 3mv (mv-1)/2
+ *   gems 4p+2: one microbatch at any time
+ *   chimera, even p: 4p for each of the p/2 that start here, and 4 for each of those that end here
  *   chimera, odd p: 4p+2 for each of the (p+1)/2 that start here, but 4p-1 for the first, whose F comes late in its
  * slot, and 4 for those that end here, but 3 for the last: 2p^2 + 5p - 1 */
 static int64_t lives_of_first(const pc_block *b) {

@@ -137,8 +137,8 @@ static void check_uniform(int kind, int p, int v) {
     pc_schedule_free(&s);
 }
 
-/* Lifespans by the slots of chunks; and without the first half of the chunks, stage 0 holds what their lives take of an
- * interval, but for less than one microbatch of each that is there in part: 4 chunks of gis' 16 for p 8 and v 2. */
+/* Lifespans by the slots of chunks. Without the first half of the chunks, stage 0 holds what the lives of the others
+ * take of an interval, and less than one microbatch more of each. That is 4 chunks of gis' 16 for p 8 and v 2. */
 static void test_uniform_is_better_than_linear(void **state) {
     (void)state;
     for (int kind = GIS; kind <= GIS_H; kind++)

@@ -181,6 +181,36 @@ static void test_ends_of_the_fraction(void **state) {
     }
 }
 
+/* A copy of so many of a stage's shortest passes hides behind so many, and behind no more than a round has. */
+static void check_ahead(const char *name, double passes, int32_t expected) {
+    pc_iteration_spec spec = offloading(PC_OFFLOAD_FULL, 1e12);
+    pc_outline made;
+    pc_costs costs;
+    spec.generator = pc_generator_find(name);
+    assert_int_equal(pc_outline_make(&spec, NULL, &made, NULL), PC_OK);
+    double shortest = HUGE_VAL;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (pc_generator_has_kind(spec.generator, (pc_pass_kind)kind))
+            shortest = fmin(shortest, pc_outline_pass_s(&made, 1, (pc_pass){0, 0, (int16_t)kind}));
+    pc_outline_free(&made);
+    spec.machine.host_link_bytes_per_s = 6.0 * (double)layer / (passes * shortest);
+    assert_int_equal(pc_outline_make(&spec, NULL, &made, NULL), PC_OK);
+    assert_int_equal(pc_outline_costs(&made, 0, &costs, NULL), PC_OK);
+    assert_int_equal(costs.copies.ahead[1], expected);
+    pc_costs_free(&costs);
+    pc_outline_free(&made);
+}
+
+static void test_passes_ahead(void **state) {
+    (void)state;
+    check_ahead("1f1b", 0.9, 1);
+    check_ahead("1f1b", 1.1, 2);
+    check_ahead("1f1b", 5, 2);
+    check_ahead("zb-h1", 1.9, 2);
+    check_ahead("zb-h1", 2.1, 3);
+    check_ahead("zb-h1", 5, 3);
+}
+
 /* PipeOffload over a fast link, of two chunks of three layers a stage. `held` chunks of what stays are there at most,
  * and of what goes no more than three: of the pass at work, on the way out, on the way back. Masks of the
  * embedding and what B leaves for W are less than a tenth of a chunk. It costs no time. */
@@ -197,8 +227,8 @@ static void check_pipeoffload(const char *name, double fraction, int64_t all, in
     pc_iteration_free(&y);
 }
 
-/* Stage 0 of 4: in groups of n it holds n + 4 chunks, of the last one alone min(n, 4); microbatch by microbatch one or
- * two more, n slots apart or one more, and of the last chunk two, which live four slots of two. */
+/* Stage 0 of 4. In groups of n it holds n + 4 chunks, of the last one alone min(n, 4). Microbatch by microbatch it
+ * holds one more, and of the last chunk two, which live four slots of two. */
 static void test_pipeoffload(void **state) {
     (void)state;
     check_pipeoffload("gis", 0.5, 8, 4);
@@ -407,6 +437,7 @@ int main(void) {
         cmocka_unit_test(test_selective_offload),
         cmocka_unit_test(test_layers_of_a_fraction),
         cmocka_unit_test(test_ends_of_the_fraction),
+        cmocka_unit_test(test_passes_ahead),
         cmocka_unit_test(test_pipeoffload),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_fine_grained),

@@ -68,8 +68,8 @@ pc_code pc_block_of_gis(const pc_generator *self, const pc_generate_request *req
 /* ---- microbatch by microbatch ---- */
 
 /* Where the chunks of a microbatch stand: in slots, of which a microbatch has v, one a chunk. Chunk c is cn + c / (v/g)
- * behind the first one, g = gcd(v, n), so that no two chunks meet: cn leaves multiples of g of v, all of them in each
- * v/g chunks, and every further v/g of them are one slot more behind. */
+ * behind the first one, g = gcd(v, n), so that no two chunks meet. For cn leaves multiples of g of v, all of them in
+ * each v/g chunks. Every further v/g chunks are one slot more behind. */
 typedef struct places {
     int64_t chunks, behind, common, apart, inverse; /* v, n, g, v/g, and of n/g modulo v/g */
 } places;

@@ -372,8 +372,8 @@ static double shortest_pass_s(const pc_outline *outline, int device) {
     return shortest;
 }
 
-/* Passes that a copy back may hide behind: so many of the shortest ones as hide it, that no faster link makes waits,
- * and no more than a round of a schedule has, two with BW and three with B and W. */
+/* Passes that a copy back may hide behind: so many of the shortest ones as hide it, that no faster link makes waits. No
+ * more than a round of a schedule has: two with BW, three with B and W. */
 static int32_t passes_ahead(const pc_outline *outline, int device, double seconds) {
     double shortest = shortest_pass_s(outline, device);
     if (seconds <= shortest) return 1;
