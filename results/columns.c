@@ -217,6 +217,7 @@ static const pc_column columns[] = {
     COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
     COLUMN(host_memory_gib_max, NUMBER, "GiB",
            "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
+    COLUMN(offload_fraction, NUMBER, "1", "of a device's chunks, what selective offload takes; empty without it"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

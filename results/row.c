@@ -145,6 +145,7 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     row->gpus = spec->gpus;
     row->zero = cut->zero;
     row->sequence_parallel = cut->sequence_parallel;
+    if (cut->offload.kinds & PC_OFFLOAD_SELECTIVE) row->offload_fraction = cut->offload.fraction;
     row->microbatches = known(spec->microbatches);
     row->peak_tflops = spec->iteration.machine.gpu.matrix_flops_per_s / 1e12;
     row->profile_hash = spec->profile_hash;

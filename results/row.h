@@ -91,6 +91,7 @@ typedef struct pc_run_row {
     char kind[PC_KIND_SIZE];
     char iteration_basis[PC_BASIS_SIZE], memory_basis[PC_BASIS_SIZE];
     double host_memory_gib_max;
+    double offload_fraction; /* of `offload: selective` */
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */

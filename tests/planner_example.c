@@ -75,6 +75,7 @@ static void draw_offload(test_random *own, pc_iteration_spec *spec) {
         spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
     if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
     if (test_between(own, 0, 4) == 0) spec->cut.offload.kinds |= PC_OFFLOAD_PARAMETERS;
+    spec->cut.offload.fraction = (double)test_between(own, 0, 4) / 4;
     spec->cut.offload.optimizer_fraction = (double)test_between(own, 0, 4) / 4;
     spec->cut.offload.overlaps_copies = toss(own);
 }

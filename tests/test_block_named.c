@@ -221,6 +221,10 @@ static const char *const written[] = {"gpipe",
                                       "zb-h1",
                                       "zb-h2",
                                       "zb-interleaved",
+                                      "gis",
+                                      "gis-h",
+                                      "gis-uniform",
+                                      "gis-h-uniform",
                                       "gems",
                                       "chimera"};
 enum { WRITTEN = sizeof written / sizeof *written };
@@ -277,7 +281,8 @@ static void test_every_written_schedule_is_here(void **state) {
 /* All lifespans of the block on the first device, in cells, F 1 and BW 2, or F, B and W 1:
  *   gpipe 3(m+p-1): m F in intervals of 3, then p-1 F down the devices and p-1 BW up
  *   1f1b 3p; 1f1b-r 4p; eager-1f1b 3(2p-1); zb-h1 3p; zb-h2 3(2p-1): an interval an F before the first backward pass
- *   interleaved 3(w+1) for each of the pv passes on average, w = e(p-1) + (v-1)p; so is zb-interleaved, e = 1
+ *   interleaved 3(w+1) for each of the pv passes on average, w = e(p-1) + (v-1)p; so are zb-interleaved and gis, e = 1
+ *   gis-h the same for nv passes, n = p/2, rounded up, for p in w
  *   looped-bfs, m >= p, L = mv + p-1: from cell t = cm + i of each F to the end of its BW in 3L - 2t, 3L - 3t; mv of
  * them: 3mv (mv + p-1) - 3mv (mv-1)/2
  *   gems 4p+2: one microbatch at any time
@@ -317,6 +322,9 @@ static void test_closed_forms(void **state) {
             check_form("1f1b-interleaved", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + p));
             check_form("1f1b-interleaved-overlap", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + p + 1));
             check_form("zb-interleaved", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + 1));
+            check_form("gis", p, 2 * p, v, 3 * p * v, 3 * p * v * (w + 1));
+            int64_t half = (p + 1) / 2;
+            check_form("gis-h", p, 2 * p, v, 3 * half * v, 3 * half * v * (p + (v - 1) * half));
             int64_t n = 2 * p * v;
             check_form("looped-bfs", p, 2 * p, v, 3 * (n + p - 1), 3 * n * (n + p - 1) - 3 * n * (n - 1) / 2);
         }

@@ -94,8 +94,15 @@ static bool has_sizes(const pc_costs *costs) {
     return false;
 }
 
-static const char *const fixed[] = {"1f1b-interleaved", "1f1b-interleaved-overlap", "1f1b-interleaved-low-memory",
-                                    "looped-bfs", "zb-interleaved"};
+static const char *const fixed[] = {"1f1b-interleaved",
+                                    "1f1b-interleaved-overlap",
+                                    "1f1b-interleaved-low-memory",
+                                    "looped-bfs",
+                                    "zb-interleaved",
+                                    "gis",
+                                    "gis-h",
+                                    "gis-uniform",
+                                    "gis-h-uniform"};
 
 /* Whole backward passes that take what their B and W do are no shorter than those apart. */
 static int check_fixed(const example *e, pc_time span) {

@@ -4,6 +4,7 @@
 #include "models/schedule/copy_levels.h"
 #include "models/schedule/timing.h"
 #include "models/training/outline.h"
+#include "models/workload/offload_check.h"
 #include "models/workload/saved.h"
 #include "tests/iteration_example.h"
 
@@ -95,6 +96,7 @@ static const int64_t layer = INT64_C(34) * 1024 * 2048 / 2;
 static pc_iteration_spec offloading(int32_t kinds, double link) {
     pc_iteration_spec spec = example_spec();
     spec.cut.offload.kinds = kinds;
+    spec.cut.offload.fraction = 0.5;
     spec.cut.offload.optimizer_fraction = 1;
     spec.machine.host_link_bytes_per_s = link;
     spec.machine.host_memory_bytes_per_s = 400e9;
@@ -134,6 +136,108 @@ static void test_selective_offload(void **state) {
         assert_int_equal(pc_outline_part(&made, d, 1)->activation.offloaded, 0);
     }
     pc_outline_free(&made);
+}
+
+/* Of v chunks the first v times the fraction, and of the one where that ends so much of its layers, rounded up. */
+static void test_layers_of_a_fraction(void **state) {
+    (void)state;
+    const struct {
+        double fraction;
+        int chunks;
+        int64_t layers, expected[3];
+    } cases[] = {{0.5, 3, 4, {4, 2, 0}},  {0.5, 3, 1, {1, 1, 0}},   {0.5, 2, 3, {3, 0, 0}}, {0.5, 1, 5, {3}},
+                 {0, 2, 4, {0, 0}},       {1, 3, 7, {7, 7, 7}},     {0.25, 2, 4, {2, 0}},   {0.75, 2, 4, {4, 2}},
+                 {0.1, 3, 10, {3, 0, 0}}, {0.7, 3, 10, {10, 10, 1}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int part = 0; part < 4 * cases[i].chunks; part++) {
+            pc_cut cut = {.pp = 4, .offload = {.kinds = PC_OFFLOAD_SELECTIVE, .fraction = cases[i].fraction}};
+            assert_int_equal(pc_offloaded_layers(&cut, 4 * cases[i].chunks, part, cases[i].layers),
+                             cases[i].expected[part / 4]);
+        }
+}
+
+static void check_same(const pc_iteration *x, const pc_iteration *y) {
+    assert_true(x->iteration_s == y->iteration_s);
+    for (int d = 0; d < 4; d++) {
+        assert_int_equal(x->memory[d].activations, y->memory[d].activations);
+        assert_int_equal(x->memory[d].host_bytes, y->memory[d].host_bytes);
+    }
+}
+
+/* All of it is `full`, and none of it is as without. */
+static void test_ends_of_the_fraction(void **state) {
+    static const char *const names[] = {"1f1b-interleaved", "gis", "gis-h", "zb-interleaved"};
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        int32_t kind = i % 2 ? PC_OFFLOAD_FULL : 0;
+        pc_iteration_spec spec = offloading(PC_OFFLOAD_SELECTIVE, 20e9), other = offloading(kind, 20e9);
+        spec.cut.offload.fraction = i % 2;
+        spec.cut.chunks = other.cut.chunks = 2;
+        spec.generator = other.generator = pc_generator_find(names[i / 2]);
+        pc_iteration x = run_spec(&spec), y = run_spec(&other);
+        check_same(&x, &y);
+        pc_iteration_free(&x);
+        pc_iteration_free(&y);
+    }
+}
+
+/* A copy of so many of a stage's shortest passes hides behind so many, and behind no more than a round has. */
+static void check_ahead(const char *name, double passes, int32_t expected) {
+    pc_iteration_spec spec = offloading(PC_OFFLOAD_FULL, 1e12);
+    pc_outline made;
+    pc_costs costs;
+    spec.generator = pc_generator_find(name);
+    assert_int_equal(pc_outline_make(&spec, NULL, &made, NULL), PC_OK);
+    double shortest = HUGE_VAL;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+        if (pc_generator_has_kind(spec.generator, (pc_pass_kind)kind))
+            shortest = fmin(shortest, pc_outline_pass_s(&made, 1, (pc_pass){0, 0, (int16_t)kind}));
+    pc_outline_free(&made);
+    spec.machine.host_link_bytes_per_s = 6.0 * (double)layer / (passes * shortest);
+    assert_int_equal(pc_outline_make(&spec, NULL, &made, NULL), PC_OK);
+    assert_int_equal(pc_outline_costs(&made, 0, &costs, NULL), PC_OK);
+    assert_int_equal(costs.copies.ahead[1], expected);
+    pc_costs_free(&costs);
+    pc_outline_free(&made);
+}
+
+static void test_passes_ahead(void **state) {
+    (void)state;
+    check_ahead("1f1b", 0.9, 1);
+    check_ahead("1f1b", 1.1, 2);
+    check_ahead("1f1b", 5, 2);
+    check_ahead("zb-h1", 1.9, 2);
+    check_ahead("zb-h1", 2.1, 3);
+    check_ahead("zb-h1", 5, 3);
+}
+
+/* PipeOffload over a fast link, of two chunks of three layers a stage. `held` chunks of what stays are there at most,
+ * and of what goes no more than three: of the pass at work, on the way out, on the way back. Masks of the
+ * embedding and what B leaves for W are less than a tenth of a chunk. It costs no time. */
+static void check_pipeoffload(const char *name, double fraction, int64_t all, int64_t held) {
+    pc_iteration_spec none = offloading(0, 1e12), part = offloading(PC_OFFLOAD_SELECTIVE, 1e12);
+    part.cut.offload.fraction = fraction;
+    none.cut.chunks = part.cut.chunks = 2;
+    none.generator = part.generator = pc_generator_find(name);
+    pc_iteration x = run_spec(&none), y = run_spec(&part);
+    int64_t gone = x.memory[0].activations - y.memory[0].activations, chunk = 3 * layer;
+    assert_true(gone <= (all - held) * chunk + chunk / 10 && gone >= (all - held - 3) * chunk);
+    assert_true(x.iteration_s == y.iteration_s);
+    pc_iteration_free(&x);
+    pc_iteration_free(&y);
+}
+
+/* Stage 0 of 4. In groups of n it holds n + 4 chunks, of the last one alone min(n, 4). Microbatch by microbatch it
+ * holds one more, and of the last chunk two, which live four slots of two. */
+static void test_pipeoffload(void **state) {
+    (void)state;
+    check_pipeoffload("gis", 0.5, 8, 4);
+    check_pipeoffload("gis", 1, 8, 0);
+    check_pipeoffload("gis-h", 0.5, 6, 2);
+    check_pipeoffload("gis-h", 1, 6, 0);
+    check_pipeoffload("gis-uniform", 0.5, 9, 2);
+    check_pipeoffload("gis-uniform", 1, 9, 0);
+    check_pipeoffload("gis-h-uniform", 0.5, 7, 2);
 }
 
 /* A slow link sets the pace: the first stage sends all eight microbatches, one after the other, behind its first F. */
@@ -295,6 +399,9 @@ static void test_refusals(void **state) {
     spec = offloading(0, 50e9);
     spec.cut.offload.modules = 1 << PC_MODULE_ATTN_NORM;
     expect_refusal(&spec, "offload_modules without offload fine-grained, which they are for; expected both");
+    spec = offloading(PC_OFFLOAD_SELECTIVE, 50e9);
+    spec.cut.offload.fraction = 1.5;
+    expect_refusal(&spec, "offload_fraction 1.5; expected 0 to 1, of a device's chunks");
     spec = offloading(PC_OFFLOAD_PARAMETERS, 50e9);
     expect_refusal(&spec, "offload parameters with zero 1 and dp 8; expected zero 3 and dp over 1, whose shares go to "
                           "the host");
@@ -328,6 +435,10 @@ int main(void) {
         cmocka_unit_test(test_levels_of_copies),
         cmocka_unit_test(test_full_offload),
         cmocka_unit_test(test_selective_offload),
+        cmocka_unit_test(test_layers_of_a_fraction),
+        cmocka_unit_test(test_ends_of_the_fraction),
+        cmocka_unit_test(test_passes_ahead),
+        cmocka_unit_test(test_pipeoffload),
         cmocka_unit_test(test_slow_link),
         cmocka_unit_test(test_fine_grained),
         cmocka_unit_test(test_time_within_passes),

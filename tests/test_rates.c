@@ -252,6 +252,7 @@ static void test_faster_copies_are_no_slower(void **state) {
         if (spec.generator->recomputes || spec.generator->adapts) continue;
         spec.cut.recompute = PC_RECOMPUTE_NONE;
         spec.cut.offload.kinds = test_between(&random, 0, 1) ? PC_OFFLOAD_FULL : PC_OFFLOAD_SELECTIVE;
+        spec.cut.offload.fraction = (double)test_between(&random, 1, 4) / 4;
         spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 1, 64);
         if (!run_times(&spec, unused_ps)) continue;
         pc_machine better = spec.machine;

@@ -102,6 +102,7 @@ static const change changes[] = {
     {PC_KEY_ACTIVATION_OFFLOAD_LAYERS, "2", {0}},
     {PC_KEY_OFFLOAD, "fine-grained", {"setting.offload_modules=core_attn"}},
     {PC_KEY_OFFLOAD_MODULES, "attn_proj", {"setting.offload=fine-grained"}},
+    {PC_KEY_OFFLOAD_FRACTION, "0.25", {"setting.offload=selective"}},
     {PC_KEY_OPTIMIZER_OFFLOAD_FRACTION, "0.5", {"setting.offload=optimizer"}},
     {PC_KEY_OVERLAP_OPTIMIZER_COPIES, "true", {"setting.offload=optimizer"}},
     {PC_KEY_CUDA_GRAPH_IMPL, "full_iteration", {0}},

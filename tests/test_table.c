@@ -34,7 +34,7 @@ static const char *const column_names[] = {
     "engine", "training_days", "training_cost", "goal", "iteration_s_low", "iteration_s_high", "memory_gib_low",
     "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "sequence_slices",
     "sequence_split", "cp", "exposed_cp_s", "sent_cp_gib",
-    "host_memory_gib_max",
+    "host_memory_gib_max", "offload_fraction",
 };
 /* clang-format on */
 

@@ -1,7 +1,7 @@
 /* copies.h: activations on their way to the host and back, beside the passes of a device. Private to models/.
  *
  * A copy out begins when its F and the copies before it are over; the activations leave the GPU with its end. A copy
- * back begins one pass ahead of its backward pass, or two, so that those hide it. It comes behind the copies before it
+ * back begins one to three passes ahead of its backward pass, so that those hide it. It comes behind the copies before it
  * and its own copy out, and the backward pass waits for its end. Both ways go on side by side: PCIe and
  * NVLink-C2C are full duplex, and GPUs have an engine for each. What comes back within PC_COPY_GAP passes stays: it
  * would be gone for no whole pass.

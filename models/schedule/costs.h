@@ -41,7 +41,7 @@ typedef struct pc_transfer {
 typedef struct pc_copies {
     pc_time *out_ps, *back_ps;
     int64_t *bytes, *b_bytes; /* F takes `bytes`; of them B gives back b_bytes, where W gives the rest */
-    int32_t *ahead;           /* passes that a copy back may hide behind: 1, or 2, which holds more */
+    int32_t *ahead;           /* passes that a copy back may hide behind: 1 to 3; more hold more */
 } pc_copies;
 
 /* What vocabulary parallelism costs beside the passes S and T. The times are of collectives over all stages, which hold

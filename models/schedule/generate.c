@@ -171,6 +171,8 @@ PC_GENERATE(gems, pc_write_gems)
 PC_GENERATE(chimera, pc_write_chimera)
 PC_GENERATE(looped_bfs, pc_write_looped_bfs)
 PC_GENERATE(zb_interleaved, pc_write_zb_interleaved)
+PC_GENERATE(gis, pc_write_gis)
+PC_GENERATE(gis_uniform, pc_write_gis_uniform)
 PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 
 #define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1, 0
@@ -210,6 +212,13 @@ static const pc_generator generators[] = {
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
     {"zb-interleaved", "ZB-H1 over v chunks a device: a v-th of its bubble", INTERLEAVED, SPLIT,
      generate_zb_interleaved, 0},
+    {"gis", "PipeOffload's interleaved schedule: W right behind B, the memory of 1F1B", INTERLEAVED, SPLIT,
+     generate_gis, 1},
+    {"gis-h", "the same in half the groups: about half the memory of 1f1b-interleaved", INTERLEAVED, SPLIT,
+     generate_gis, 2},
+    {"gis-uniform", "gis microbatch by microbatch: a quarter of its memory with half its chunks on the host",
+     INTERLEAVED, SPLIT, generate_gis_uniform, 1},
+    {"gis-h-uniform", "gis-h microbatch by microbatch", INTERLEAVED, SPLIT, generate_gis_uniform, 2},
     {"interleaved-adaptive",
      "the best over v chunks within the memory limit (without one: that of 1f1b-interleaved), at the given times",
      OF_CHUNKS, ADAPTIVE, pc_generate_searched, PC_SEARCHED_INTERLEAVED},

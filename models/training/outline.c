@@ -393,14 +393,22 @@ static double shortest_pass_s(const pc_outline *outline, int device) {
     return shortest;
 }
 
-/* Out and back at the same rate; two passes ahead, unless any pass hides it, so that no faster link makes waits. */
+/* Passes that a copy back may hide behind: so many of the shortest ones as hide it, that no faster link makes waits. No
+ * more than a round of a schedule has: two with BW, three with B and W. */
+static int32_t passes_ahead(const pc_outline *outline, int device, double seconds) {
+    double shortest = shortest_pass_s(outline, device);
+    if (seconds <= shortest) return 1;
+    return seconds <= 2 * shortest || !outline->spec->generator->splits ? 2 : 3;
+}
+
+/* Out and back at the same rate. */
 static pc_code set_copies(const pc_outline *outline, int device, const pc_part_activation *held, int64_t row,
                           pc_costs *costs, pc_error *error) {
     const pc_copies *copies = &costs->copies;
     double seconds = (double)held->offloaded / pc_machine_host_link(&outline->spec->machine);
     pc_code code = pc_outline_time("copy to the host", seconds, 1, &copies->out_ps[row], error);
     copies->back_ps[row] = copies->out_ps[row];
-    copies->ahead[row] = seconds > shortest_pass_s(outline, device) ? 2 : 1;
+    copies->ahead[row] = passes_ahead(outline, device, seconds);
     copies->bytes[row] = held->offloaded;
     copies->b_bytes[row] = held->offloaded_b;
     return code;

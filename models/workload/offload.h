@@ -3,8 +3,8 @@
  * FINE_GRAINED: of every layer the inputs of the named modules (Megatron-LM's --fine-grained-activation-offloading).
  * Their copies are part of the pass: it ends no earlier than they do, and two layers' are on their way at a time.
  * SELECTIVE and FULL: whole layers, copied beside later passes ('PipeOffload', arXiv 2503.01328). FULL takes all
- * layers; SELECTIVE those that are held longest, half of them: the first half of a device's chunks, or of a part's
- * layers where it has one chunk.
+ * layers; SELECTIVE a fraction, those that are held longest: the first of a device's chunks, or of a part's layers
+ * where it has one chunk.
  * OPTIMIZER: a fraction of master weights and moments, and their step, by the CPU (Megatron-LM's
  * --optimizer-cpu-offload; ZeRO-Offload, arXiv 2101.06840).
  * PARAMETERS: ZeRO 3's shares of parameters, gradients and state, as torch's CPUOffloadPolicy has them.
@@ -35,6 +35,7 @@ enum {
 typedef struct pc_offload {
     int32_t kinds;             /* PC_OFFLOAD_*, one bit each; 0: none */
     int32_t modules;           /* FINE_GRAINED: 1 << pc_module of saved.h */
+    double fraction;           /* SELECTIVE: of a device's chunks, 0 to 1 */
     double optimizer_fraction; /* OPTIMIZER: of the parameters that a rank steps, 0 to 1 */
     bool overlaps_copies;      /* OPTIMIZER: copies both ways and the CPU's step run side by side, tensor by tensor */
 } pc_offload;

@@ -3,6 +3,9 @@
 #include "engine/numbers.h"
 
 #include <inttypes.h>
+#include <math.h>
+
+#define ROUNDING 1e-9 /* of a layer: 0.1 x 3 chunks of ten layers are three, and not a bit more */
 
 /* ---- whole layers, copied within their passes ---- */
 
@@ -47,6 +50,12 @@ static pc_code check_activations(const pc_cut *cut, pc_error *error) {
     return PC_OK;
 }
 
+static pc_code check_fraction(const pc_offload *offload, pc_error *error) {
+    if (offload->fraction >= 0 && offload->fraction <= 1) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "offload_fraction %g; expected 0 to 1, of a device's chunks",
+                        offload->fraction);
+}
+
 static pc_code check_state(const pc_cut *cut, pc_error *error) {
     double fraction = cut->offload.optimizer_fraction;
     if (!(fraction >= 0 && fraction <= 1))
@@ -66,17 +75,20 @@ pc_code pc_offload_check(const pc_model *model, const pc_cut *cut, pc_error *err
         code = pc_error_set(error, PC_ERROR_INPUT,
                             "offload_modules without offload fine-grained, which they are for; expected both");
     if (!code && cut->offload.kinds & PC_OFFLOAD_ACTIVATIONS) code = check_activations(cut, error);
+    if (!code && cut->offload.kinds & PC_OFFLOAD_SELECTIVE) code = check_fraction(&cut->offload, error);
     return !code && cut->offload.kinds & PC_OFFLOAD_STATE ? check_state(cut, error) : code;
 }
 
 /* ---- which layers ---- */
 
-/* A device's first chunks are held longest, for F visits them first and the backward pass last. */
+/* A device's first chunks are held longest, for F visits them first and the backward pass last. Of v chunks the first
+ * v times the fraction go; where that ends within a chunk, so much of its layers, rounded up. */
 int64_t pc_offloaded_layers(const pc_cut *cut, int parts, int part, int64_t layers) {
     int32_t kinds = cut->offload.kinds;
     if (cut->offload_layers > 0) return pc_min(cut->offload_layers, layers);
     if (kinds & (PC_OFFLOAD_FULL | PC_OFFLOAD_FINE_GRAINED)) return layers;
     if (!(kinds & PC_OFFLOAD_SELECTIVE)) return 0;
-    if (parts > cut->pp) return part < parts / 2 ? layers : 0;
-    return (layers + 1) / 2;
+    int chunks = pc_max(parts / cut->pp, 1);
+    double of_chunk = cut->offload.fraction * chunks - part / cut->pp;
+    return pc_min(layers, pc_max(0, (int64_t)ceil((double)layers * of_chunk - ROUNDING)));
 }

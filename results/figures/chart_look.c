@@ -24,6 +24,10 @@ static const pc_look schedule_looks[] = {
     {PC_STYLE_YELLOW, INVERTED, SOLID},  /* zb-h1 */
     {BROWN, DIAMOND, SOLID},             /* zb-h2 */
     {PC_STYLE_SKY, INVERTED, DASHED},    /* zb-interleaved */
+    {DARK_BLUE, PENTAGON, DASHED},       /* gis */
+    {DARK_BLUE, SQUARE, DOTTED},         /* gis-h */
+    {DARK_BLUE, DIAMOND, SOLID},         /* gis-uniform */
+    {DARK_BLUE, INVERTED, DASHED},       /* gis-h-uniform */
     {PC_STYLE_SKY, CIRCLE, DOTTED},      /* interleaved-adaptive */
     {PC_STYLE_ORANGE, TRIANGLE, SOLID},  /* zb-1p */
     {PC_STYLE_PURPLE, INVERTED, SOLID},  /* zb-2p */

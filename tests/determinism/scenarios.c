@@ -53,9 +53,22 @@ static void set_switch(drawing *drawn, const char *key) {
 
 /* ---- given times ---- */
 
-static const char *const named[] = {
-    "gpipe", "1f1b",  "1f1b-r",  "eager-1f1b", "1f1b-interleaved",           "looped-bfs", "zb-interleaved",
-    "zb-h1", "zb-h2", "chimera", "gems",       "1f1b-interleaved-low-memory"};
+static const char *const named[] = {"gpipe",
+                                    "1f1b",
+                                    "1f1b-r",
+                                    "eager-1f1b",
+                                    "1f1b-interleaved",
+                                    "looped-bfs",
+                                    "zb-interleaved",
+                                    "zb-h1",
+                                    "zb-h2",
+                                    "chimera",
+                                    "gems",
+                                    "1f1b-interleaved-low-memory",
+                                    "gis",
+                                    "gis-h",
+                                    "gis-uniform",
+                                    "gis-h-uniform"};
 static const char *const searched[] = {"1f1b-v", "zb-1p", "zb-2p", "zb-two-thirds", "v-min",
                                        "v-half", "v-zb",  "zb-v",  "v-adaptive",    "interleaved-adaptive"};
 enum { NAMED = sizeof named / sizeof *named, SEARCHED = sizeof searched / sizeof *searched };

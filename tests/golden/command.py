@@ -17,7 +17,7 @@ PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve
 GOLDEN = ROOT / "tests/golden"
 PASSES = ("gpipe", "1f1b", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-overlap",
           "1f1b-interleaved-low-memory", "looped-bfs", "1f1b-v",
-          "zb-h1", "zb-h2", "zb-interleaved", "interleaved-adaptive", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half",
+          "zb-h1", "zb-h2", "zb-interleaved", "gis", "gis-h", "gis-uniform", "gis-h-uniform", "interleaved-adaptive", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half",
           "v-zb", "zb-v", "v-adaptive", "dualpipe-v")  # what a CSV can say
 SEARCHED = ("1f1b-v", "interleaved-adaptive", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb", "zb-v",
             "v-adaptive")

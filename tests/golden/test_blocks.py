@@ -14,7 +14,7 @@ from command import ROOT, Command, run  # noqa: E402
 BLOCKS = ROOT / "docs/examples/blocks"
 NAMES = ("gpipe", "1f1b", "1f1b-r", "eager-1f1b", "1f1b-interleaved", "1f1b-interleaved-overlap",
          "1f1b-interleaved-low-memory", "looped-bfs",
-         "1f1b-v", "zb-h1", "zb-h2", "zb-interleaved", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb",
+         "1f1b-v", "zb-h1", "zb-h2", "zb-interleaved", "gis", "gis-h", "gis-uniform", "gis-h-uniform", "zb-1p", "zb-2p", "zb-two-thirds", "v-min", "v-half", "v-zb",
          "zb-v", "v-adaptive", "gems", "chimera")  # all that have one: dualpipe-v mixes BW, and B and W
 PAIR = "passes:\n  - {kind: F, offset: d}\n  - {kind: BW, offset: 3*p - 2 - 2*d}\n"
 OWN = "block: own\nplacement: linear\ninterval: 3\n" + PAIR
