@@ -74,14 +74,33 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
-/* The loss in pieces has no logits left for T; and a rank that owns whole tensors would own slices. */
+/* What S and T cannot be: a loss in pieces has no logits left for T; ZeRO 3 would gather tables between the layers'
+ * passes; T is of tables that are trained; and whose copies to the host would hide behind S is not known. */
 static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
-    if (spec->generator->barriers == PC_BARRIERS_NONE || spec->cut.cross_entropy != PC_CROSS_ENTROPY_CHUNKED)
-        return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or another "
-                        "schedule",
-                        spec->generator->name);
+    const pc_cut *cut = &spec->cut;
+    const char *name = spec->generator->name;
+    if (spec->generator->barriers == PC_BARRIERS_NONE) return PC_OK;
+    if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or "
+                            "another schedule",
+                            name);
+    if (cut->zero == 3)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "zero 3 with %s, whose stages keep their slices of the vocabulary; expected zero 0 to 2, or "
+            "another schedule",
+            name);
+    if (pc_cut_frozen(cut) & (int32_t)(PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s with %s, whose T is the gradient of both ends; expected another schedule",
+                            cut->lora.rank > 0 ? "lora" : "frozen", name);
+    if (pc_offload_is_beside_passes(&cut->offload))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "offload selective or full with %s, which has S and T; expected fine-grained, or another "
+                            "schedule",
+                            name);
+    return PC_OK;
 }
 
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
@@ -284,7 +303,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
                        .placement = spec->generator->placement,
                        .devices = spec->cut.pp,
                        .chunks = chunks_of_spec(spec)};
-    if (spec->cuda_graphs) made.cost.launch_s = 0;
+    if (spec->cut.graphs & (int32_t)PC_GRAPHS_ITERATION) made.cost.launch_s = 0;
     made.parts = pc_placement_parts(made.placement, made.devices, made.chunks);
     made.shares_embedding = pc_placement_stage(made.placement, made.devices, 0, 0) ==
                             pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);
