@@ -74,8 +74,8 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
-/* What S and T cannot be: a loss in pieces has no logits left for T; ZeRO 3 would gather tables between the layers'
- * passes; T is of tables that are trained; and whose copies to the host would hide behind S is not known. */
+/* A loss in pieces has no logits left for T, and T is of tables that are trained. ZeRO 3 would gather tables between
+ * the layers' passes. Copies to the host hide behind passes of layers. */
 static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
     const pc_cut *cut = &spec->cut;
     const char *name = spec->generator->name;
