@@ -85,7 +85,7 @@ static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
                             "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or "
                             "another schedule",
                             name);
-    if (cut->zero == 3)
+    if (cut->zero == 3 && pc_cut_replicas(cut) > 1)
         return pc_error_set(
             error, PC_ERROR_INPUT,
             "zero 3 with %s, whose stages keep their slices of the vocabulary; expected zero 0 to 2, or "
