@@ -74,19 +74,33 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
-/* The loss in pieces has no logits left for T; and without gradients of the head T is for nothing. */
+/* A loss in pieces has no logits left for T, and T is of tables that are trained. ZeRO 3 would gather tables between
+ * the layers' passes. Copies to the host hide behind passes of layers. */
 static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
+    const pc_cut *cut = &spec->cut;
+    const char *name = spec->generator->name;
     if (spec->generator->barriers == PC_BARRIERS_NONE) return PC_OK;
-    if (pc_cut_frozen(&spec->cut))
+    if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "frozen parts with %s, whose T makes the head's gradients; expected another schedule, or "
-                            "neither lora nor frozen",
-                            spec->generator->name);
-    if (spec->cut.cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or another "
-                        "schedule",
-                        spec->generator->name);
+                            "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or "
+                            "another schedule",
+                            name);
+    if (cut->zero == 3 && pc_cut_replicas(cut) > 1)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "zero 3 with %s, whose stages keep their slices of the vocabulary; expected zero 0 to 2, or "
+            "another schedule",
+            name);
+    if (pc_cut_frozen(cut) & (int32_t)(PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s with %s, whose T is the gradient of both ends; expected another schedule",
+                            cut->lora.rank > 0 ? "lora" : "frozen", name);
+    if (pc_offload_is_beside_passes(&cut->offload))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "offload selective or full with %s, which has S and T; expected fine-grained, or another "
+                            "schedule",
+                            name);
+    return PC_OK;
 }
 
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {

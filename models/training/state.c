@@ -159,9 +159,9 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
     bool is_trained = !(pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_HEAD);
+    bool is_shared = outline->cut.vocab_stages > 0; /* both ends by every stage */
     if (!code) code = add_vocab(outline, error);
-    if (code || !outline->spec->model.is_tied || !is_trained || first == last || outline->cut.vocab_stages > 0)
-        return code;
+    if (code || !outline->spec->model.is_tied || !is_trained || is_shared || first == last) return code;
     pc_group pair = pc_outline_pair(outline, first, last);
     pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
     outline->tied_bytes = tied.sent_bytes;

@@ -63,10 +63,9 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
  * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
  * them. */
-static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss, bool is_shared) {
+static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
-    if (is_shared) return (kept){.whole = 2 * rows}; /* the rest is held from S to T */
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
@@ -79,10 +78,15 @@ static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_c
 }
 
 /* Nobody reads the input of a frozen one. */
-static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss, bool is_shared) {
-    kept head = trained_head_kept(model, slice, loss, is_shared);
+static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+    kept head = trained_head_kept(model, slice, loss);
     if (!(slice->frozen & (int32_t)PC_FROZEN_HEAD) || loss == PC_CROSS_ENTROPY_CHUNKED) return head;
     return (kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
+}
+
+/* Of a head that all stages share: the final norm's input. The rest is held from S to T (pc_vocab_held_bytes). */
+static kept shared_head_kept(const pc_slice *slice) {
+    return (kept){.whole = 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
@@ -322,7 +326,8 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
-    if (part->has_head) ends[1] = head_kept(model, &x, cut->cross_entropy, cut->vocab_stages > 0);
+    if (part->has_head)
+        ends[1] = cut->vocab_stages > 0 ? shared_head_kept(&x) : head_kept(model, &x, cut->cross_entropy);
     pc_wide of_ends = ends[0].whole + ends[1].whole, sum = taken_of(&layer, &layers, forms) + of_ends;
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
@@ -347,7 +352,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
 /* The broadcast input; of the loss what head_kept has; with one barrier the input's gradient, of every slice. */
 int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut) {
     pc_slice x = pc_slice_of(model, cut);
-    kept head = head_kept(model, &x, cut->cross_entropy, false);
+    kept head = head_kept(model, &x, cut->cross_entropy);
     pc_wide rows = (pc_wide)x.norm_tokens * x.hidden;
     return (int64_t)(head.whole - 2 * rows + (cut->vocab_barriers == 1 ? 2 * rows : 0));
 }
