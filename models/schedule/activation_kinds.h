@@ -5,13 +5,15 @@
 #include <stdint.h>
 
 /* Of layers: what attention with its matrices keeps, what the MLP, and what norms read, which is also what is kept of a
- * layer that is made again. Of the ends: the embedding, and the head with its norm, logits and loss. */
+ * layer that is made again. Of the ends: the embedding, and the head with its norm, logits and loss. And what
+ * goes to the host beside passes, of whatever module, as long as it is here. */
 typedef enum pc_activation_kind {
     PC_ACTIVATION_ATTENTION,
     PC_ACTIVATION_MLP,
     PC_ACTIVATION_NORMS,
     PC_ACTIVATION_EMBEDDING,
     PC_ACTIVATION_HEAD,
+    PC_ACTIVATION_OFFLOADED,
     PC_ACTIVATION_KINDS
 } pc_activation_kind;
 

@@ -76,6 +76,7 @@ typedef struct pc_iteration_spec {
     pc_cut cut;
     pc_machine machine;
     pc_rank_order order;
+    int sequence_slices;           /* of schedules that have slices, where a plan chooses them; 0: their own */
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */
@@ -96,7 +97,6 @@ typedef struct pc_iteration_spec {
     pc_fsdp_version fsdp_version;
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
-    bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;
@@ -139,6 +139,7 @@ typedef enum pc_memory_kind {
     PC_MEMORY_NORMS,
     PC_MEMORY_EMBEDDING,
     PC_MEMORY_HEAD,
+    PC_MEMORY_OFFLOADED,
     PC_MEMORY_BOUNDARY,
     PC_MEMORY_GATHERED,
     PC_MEMORY_CONTEXT,
@@ -158,6 +159,7 @@ typedef struct pc_device_memory {
     int64_t peak_bytes;
     pc_time peak_ps;
     int64_t capacity_bytes;
+    int64_t host_bytes; /* of the host's memory, for this GPU, the most */
     /* Where all fits they add up to peak_bytes; without a trace of the fullest stage alone, else zeros. */
     int64_t kinds[PC_MEMORY_KINDS];
 } pc_device_memory;

@@ -1,14 +1,16 @@
 #include "models/training/memory_kinds.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/dependencies.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 #include "models/workload/memory_kinds.h"
+#include "models/workload/slice.h"
 
 const char *const pc_memory_kind_names[PC_MEMORY_KINDS + 1] = {
-    "parameters", "gradients", "optimizer", "attention",     "mlp",  "norms",  "embedding", "head", "boundary",
-    "gathered",   "context",   "sequence",  "recomputation", "loss", "copies", "step",      NULL};
+    "parameters", "gradients", "optimizer", "attention", "mlp",           "norms", "embedding", "head", "offloaded",
+    "boundary",   "gathered",  "context",   "sequence",  "recomputation", "loss",  "copies",    "step", NULL};
 
 /* ---- activations ---- */
 
@@ -73,6 +75,51 @@ static pc_activation_bytes walk(stage *x) {
     return peak;
 }
 
+/* ---- beside copies to the host ---- */
+
+/* What is more than passes have of a level is on its way to the host or back. Of several rows at one moment the last
+ * says how things stand; those before it have their sums, in the same proportions. */
+static pc_activation_bytes beside_copies(const pc_activation_bytes *of_passes, int64_t level) {
+    pc_activation_bytes bytes = *of_passes;
+    pc_wide before = 0, until = 0, sum = pc_activation_bytes_sum(of_passes);
+    bytes.of[PC_ACTIVATION_OFFLOADED] = (int64_t)pc_max(level - sum, 0);
+    for (int kind = 0; level < sum && kind < PC_ACTIVATION_OFFLOADED; kind++) {
+        until += of_passes->of[kind];
+        bytes.of[kind] = (int64_t)(until * level / sum - before * level / sum);
+        before = until;
+    }
+    return bytes;
+}
+
+/* Starts and ends the passes that do so until then; `next` counts both, two a pass. */
+static int64_t pass_until(stage *x, const pc_replay_trace *trace, int64_t next, pc_time when_ps) {
+    for (; next < 2 * x->schedule->offsets[x->device + 1]; next++) {
+        const pc_time *times = next % 2 ? trace->pass_end_ps : trace->pass_start_ps;
+        if (times[next / 2] > when_ps) break;
+        if (next % 2)
+            end_pass(x, x->schedule->passes[next / 2]);
+        else
+            start_pass(x, x->schedule->passes[next / 2]);
+    }
+    return next;
+}
+
+/* The rows of a trace whose levels copies change, too; the level at the peak. */
+static pc_activation_bytes walk_trace(stage *x, const pc_replay_trace *trace) {
+    int64_t next = 2 * x->schedule->offsets[x->device], highest = 0;
+    pc_activation_bytes peak = {{0}};
+    x->level = peak;
+    for (int64_t row = trace->level_count - x->room; x->room > 0 && trace->level_device[row] == x->device; row++) {
+        next = pass_until(x, trace, next, trace->level_time_ps[row]);
+        *x->rows = beside_copies(&x->level, trace->level_bytes[row]);
+        if (trace->level_bytes[row] > highest) peak = *x->rows;
+        if (trace->level_bytes[row] > highest) highest = trace->level_bytes[row];
+        x->rows++;
+        x->room--;
+    }
+    return peak;
+}
+
 static void split_chunks(const pc_outline *outline, stage *x) {
     const pc_iteration_spec *spec = outline->spec;
     for (int c = 0; c < outline->chunks; c++) {
@@ -118,7 +165,8 @@ static void fill_in_stage(const pc_outline *outline, stage *x, pc_iteration *ite
     pc_device_memory *memory = &iteration->memory[x->device];
     split_chunks(outline, x);
     split_fixed(outline, x->device, memory);
-    pc_activation_bytes peak = walk(x);
+    bool has_copies = pc_costs_have_copies(x->costs);
+    pc_activation_bytes peak = has_copies ? walk_trace(x, &iteration->replay.trace) : walk(x);
     for (int kind = 0; kind < PC_ACTIVATION_KINDS; kind++) memory->kinds[PC_MEMORY_ATTENTION + kind] = peak.of[kind];
 }
 
@@ -131,6 +179,7 @@ static int fullest(const pc_iteration *iteration) {
 
 static bool fill_in_all(const pc_outline *outline, stage *x, bool with_trace, pc_iteration *iteration) {
     pc_replay_trace *trace = &iteration->replay.trace;
+    if (!with_trace && pc_costs_have_copies(x->costs)) return true;
     if (!with_trace) {
         x->device = fullest(iteration);
         fill_in_stage(outline, x, iteration);

@@ -54,6 +54,7 @@ static pc_run_result no_result(void) {
                             .optimizer_bytes = -1,
                             .buffers_bytes = -1,
                             .memory_bytes = -1,
+                            .host_memory_bytes = -1,
                             .memory_peak_s = none,
                             .bad_days = pc_bad_days_none(),
                             .training_s = none,
@@ -221,6 +222,7 @@ static void take_memory(const pc_iteration *iteration, pc_run_result *result) {
         result->gradients_bytes = larger(m->gradients, result->gradients_bytes);
         result->optimizer_bytes = larger(m->optimizer, result->optimizer_bytes);
         result->buffers_bytes = larger(m->buffers, result->buffers_bytes);
+        result->host_memory_bytes = larger(m->host_bytes, result->host_memory_bytes);
         if (m->peak_bytes <= result->memory_bytes) continue;
         result->memory_bytes = m->peak_bytes;
         result->memory_peak_s = pc_time_to_seconds(m->peak_ps);
@@ -232,7 +234,8 @@ static void take_kinds(const pc_iteration *iteration, pc_run_result *result) {
     const pc_device_memory *most = iteration->memory;
     for (int d = 1; most && d < iteration->devices; d++)
         if (iteration->memory[d].peak_bytes > most->peak_bytes) most = &iteration->memory[d];
-    for (int kind = 0; most && kind < PC_MEMORY_KINDS; kind++) result->memory_bytes_of[kind] = most->kinds[kind];
+    bool is_known = most && most->kinds[PC_MEMORY_PARAMETERS] > 0; /* not beside copies to the host without a trace */
+    for (int kind = 0; is_known && kind < PC_MEMORY_KINDS; kind++) result->memory_bytes_of[kind] = most->kinds[kind];
 }
 
 static void take_numbers(const pc_iteration *iteration, pc_run_result *result) {

@@ -31,6 +31,8 @@ static void add_layers(const layers_up_to *layers, const pc_kept_state *state, p
 static pc_activation_bytes split(const layers_up_to *layers, const pc_kept_state *state, pc_wide of_embedding,
                                  pc_wide of_head, int64_t sum) {
     pc_activation_bytes bytes = {{0}};
+    of_embedding = pc_min(of_embedding, sum);
+    of_head = pc_min(of_head, sum - of_embedding);
     bytes.of[PC_ACTIVATION_EMBEDDING] = (int64_t)of_embedding;
     bytes.of[PC_ACTIVATION_HEAD] = (int64_t)of_head;
     add_layers(layers, state, sum - of_embedding - of_head, &bytes);
@@ -45,7 +47,7 @@ pc_part_kinds pc_part_kinds_of(const pc_model *model, const pc_cut *cut, const p
                                const pc_part_activation *sums) {
     pc_kept ends[2];
     pc_part_kinds kinds = {.kept = {{0}}};
-    const pc_slice slice = pc_slice_of(model, cut);
+    const pc_slice slice = pc_slice_of_part(model, cut, part);
     const layers_up_to layers = layers_of(model, cut, &slice, part);
     const pc_kept_states states = pc_kept_states_of(&layers.layer[PC_ACTIVATION_NORMS], part, forms);
     pc_kept_of_ends(model, cut, &slice, part, ends);
@@ -61,7 +63,7 @@ pc_part_kinds pc_part_kinds_of(const pc_model *model, const pc_cut *cut, const p
 pc_working_bytes pc_part_working_of(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                                     const pc_part_activation *sums) {
     pc_kept ends[2];
-    const pc_slice slice = pc_slice_of(model, cut);
+    const pc_slice slice = pc_slice_of_part(model, cut, part);
     const pc_kept layer = pc_kept_of_layer(model, cut, &slice, part, PC_KEPT_OF_LAYERS);
     pc_kept_of_ends(model, cut, &slice, part, ends);
     pc_wide again = pc_max(pc_working_on_layers(&layer, &ends[1], part, forms), 0);
@@ -69,7 +71,8 @@ pc_working_bytes pc_part_working_of(const pc_model *model, const pc_cut *cut, co
     pc_working_bytes found = {.recomputation = (int64_t)(again > loss ? again : 0),
                               .loss = (int64_t)(again > loss ? 0 : loss),
                               .sequence = (int64_t)pc_gathered_sequence(&slice),
-                              .context = (int64_t)(part->layers > 0 ? pc_working_on_context(&slice) : 0)};
+                              .context = (int64_t)((part->layers > 0 ? pc_working_on_context(&slice) : 0) +
+                                                   pc_gradients_of_earlier(&slice, part))};
     found.copies = sums->working - found.recomputation - found.loss - found.sequence - found.context;
     return found;
 }

@@ -17,6 +17,7 @@ typedef struct pc_kept {
     pc_wide w_needs; /* inputs and output gradients of matrices */
     /* modules: the most that a BW, or a B, holds at once over `found` */
     pc_wide bw_peak, b_peak;
+    pc_wide cached; /* keys and values that later slices of the sequence read: not recomputed, whatever else is */
 } pc_kept;
 
 /* What is there of a layer at some time: linear in what it keeps, so that kinds add up. */
@@ -59,6 +60,7 @@ pc_wide pc_kept_in_state(const pc_kept *layer, const pc_kept_state *state);
 pc_wide pc_working_on_layers(const pc_kept *layer, const pc_kept *head, const pc_part *part, pc_pass_forms forms);
 pc_wide pc_working_on_loss(const pc_slice *slice, pc_cross_entropy loss);
 pc_wide pc_working_on_context(const pc_slice *slice);
+pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part);
 pc_wide pc_gathered_sequence(const pc_slice *slice);
 
 #endif

@@ -34,15 +34,23 @@ enum {
 #define HEADROOM  1.05
 
 /* Families of colours: state blue, activations warm, buffers grey to green. */
-static const uint32_t colours[PC_MEMORY_KINDS] = {
-    [PC_MEMORY_PARAMETERS] = PC_STYLE_BLUE, [PC_MEMORY_GRADIENTS] = PC_STYLE_SKY,
-    [PC_MEMORY_OPTIMIZER] = 0x9AC7E8,       [PC_MEMORY_ATTENTION] = PC_STYLE_VERMILION,
-    [PC_MEMORY_MLP] = PC_STYLE_ORANGE,      [PC_MEMORY_NORMS] = PC_STYLE_YELLOW,
-    [PC_MEMORY_EMBEDDING] = 0xF4E3A1,       [PC_MEMORY_HEAD] = PC_STYLE_PURPLE,
-    [PC_MEMORY_BOUNDARY] = PC_STYLE_GREEN,  [PC_MEMORY_GATHERED] = 0x66C2A5,
-    [PC_MEMORY_CONTEXT] = 0xA6DBC8,         [PC_MEMORY_SEQUENCE] = 0xD9F0E6,
-    [PC_MEMORY_RECOMPUTATION] = 0x777777,   [PC_MEMORY_LOSS] = 0xAAAAAA,
-    [PC_MEMORY_COPIES] = 0x444444,          [PC_MEMORY_STEP] = 0xCCCCCC};
+static const uint32_t colours[PC_MEMORY_KINDS] = {[PC_MEMORY_PARAMETERS] = PC_STYLE_BLUE,
+                                                  [PC_MEMORY_GRADIENTS] = PC_STYLE_SKY,
+                                                  [PC_MEMORY_OPTIMIZER] = 0x9AC7E8,
+                                                  [PC_MEMORY_ATTENTION] = PC_STYLE_VERMILION,
+                                                  [PC_MEMORY_MLP] = PC_STYLE_ORANGE,
+                                                  [PC_MEMORY_NORMS] = PC_STYLE_YELLOW,
+                                                  [PC_MEMORY_EMBEDDING] = 0xF4E3A1,
+                                                  [PC_MEMORY_HEAD] = PC_STYLE_PURPLE,
+                                                  [PC_MEMORY_OFFLOADED] = 0xF2C9DF,
+                                                  [PC_MEMORY_BOUNDARY] = PC_STYLE_GREEN,
+                                                  [PC_MEMORY_GATHERED] = 0x66C2A5,
+                                                  [PC_MEMORY_CONTEXT] = 0xA6DBC8,
+                                                  [PC_MEMORY_SEQUENCE] = 0xD9F0E6,
+                                                  [PC_MEMORY_RECOMPUTATION] = 0x777777,
+                                                  [PC_MEMORY_LOSS] = 0xAAAAAA,
+                                                  [PC_MEMORY_COPIES] = 0x444444,
+                                                  [PC_MEMORY_STEP] = 0xCCCCCC};
 
 typedef int64_t column[PC_MEMORY_KINDS];
 

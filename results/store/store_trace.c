@@ -64,6 +64,7 @@ static const pc_store_array kind_columns[] = {
     KIND("level_norms_bytes", NORMS, "of it what norms read, with the inputs of recomputed layers"),
     KIND("level_embedding_bytes", EMBEDDING, "of it the embedding"),
     KIND("level_head_bytes", HEAD, "of it the head: norm, logits, loss"),
+    KIND("level_offloaded_bytes", OFFLOADED, "of it what goes to the host, as long as it is here"),
 };
 
 /* What goes between stages; older files say nothing of it. */
@@ -112,6 +113,7 @@ static const pc_field part_columns[] = {
     PART("device_norms_bytes", NORMS, "the same of what norms read"),
     PART("device_embedding_bytes", EMBEDDING, "the same of the embedding"),
     PART("device_head_bytes", HEAD, "the same of the head"),
+    PART("device_offloaded_bytes", OFFLOADED, "the same of what goes to the host, as long as it is here"),
     PART("device_boundary_bytes", BOUNDARY, "buffers on the stage's GPU: what goes between stages"),
     PART("device_gathered_bytes", GATHERED, "the same: units or buckets of ZeRO 2 and 3"),
     PART("device_context_bytes", CONTEXT, "the same: keys and values of context parallelism"),
