@@ -28,7 +28,8 @@ static const char help[] =
     "                         stage; csv: a line an event, or a line a run; torch-csv: the order of passes of every\n"
     "                         stage, as PyTorch's pipelining runtime and `--schedule FILE.csv` read it; json: the\n"
     "                         table of runs\n"
-    "      --table NAME       of a run as csv, one table: passes, transfers, levels (activation memory); and with\n"
+    "      --table NAME       of a run as csv, one table: passes, transfers, levels (activation memory), kinds (all\n"
+    "                         memory of a run on a cluster, by what it is for); and with\n"
     "                         `engine: events` links, loads, flows, queue, memory (all that is held), work\n"
     "                         (default: passes, transfers, levels and the building block in one)\n"
     "      --scenario NAME    the runs of this scenario alone\n"
@@ -39,7 +40,7 @@ static const char help[] =
     "example: pipecast export table5.h5 --to csv -o table5.csv\n";
 
 /* In the order of pc_export_sort. */
-static const char table_names[] = "passes|transfers|levels|links|loads|flows|queue|memory|work";
+static const char table_names[] = "passes|transfers|levels|kinds|links|loads|flows|queue|memory|work";
 
 enum { RUN, TO, TABLE, SCENARIO, OUTPUT, HELP };
 static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT"},     {"table", 0, "NAME"},
@@ -47,8 +48,7 @@ static const option_spec options[] = {{"run", 0, "RUN"},       {"to", 0, "FORMAT
                                       {NULL, 0, NULL}};
 
 typedef struct request {
-    const char *path, *run, *to, *table, *scenario,
-        *output; /* NULL if not given; without output to standard output */
+    const char *path, *run, *to, *table, *scenario, *output; /* NULL if not given; without output to standard output */
 } request;
 
 /* ---- what is written ---- */

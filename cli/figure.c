@@ -6,6 +6,7 @@
 #include "engine/numbers.h"
 #include "results/figures/figure.h"
 #include "results/figures/links.h"
+#include "results/figures/memory_kinds.h"
 #include "results/store/store.h"
 #include "storage/replace.h"
 
@@ -16,6 +17,7 @@
 static const char help[] =
     "usage: pipecast figure RESULTS.h5 [NAME] -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 links [--run RUN] [--top K] -o FILE.svg|.png|.pdf\n"
+    "       pipecast figure RESULTS.h5 memory-kinds [--run RUN] [--top K] -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --x COLUMN --y COLUMN[,COLUMN]... -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --list\n"
     "\n"
@@ -25,12 +27,17 @@ static const char help[] =
     "kept its trace, or its number in the table; SCENARIO/NAME where several scenarios have one of that name. "
     "Default:\n"
     "the first run that kept a trace. `links` draws how much of their bandwidth links have to carry over time, and of\n"
-    "what, of a run with `engine: events` and `trace: true`.\n"
+    "what, of a run with `engine: events` and `trace: true`. `memory-kinds` draws what memory is made of over time, of "
+    "a\n"
+    "run on a cluster with `trace: true`.\n"
     "\n"
     "  -o FILE             where to; the ending says the format\n"
     "  --list              print what the file has to draw\n"
-    "  --run RUN           of links: the run's name or number (default: the first that the engine ran whole)\n"
-    "  --top K             of links: the K busiest of each sort (default 8, at most 64)\n"
+    "  --run RUN           of links and memory-kinds: the run's name or number (default: the first that kept the "
+    "trace)\n"
+    "  --top K             of links: the K busiest of each sort (default 8, at most 64); of memory-kinds: the K "
+    "fullest\n"
+    "                      stages (default 4)\n"
     "\n"
     "Charts of your own; columns are those of `pipecast run --format csv`:\n"
     "  --x COLUMN          what goes along\n"
@@ -121,7 +128,32 @@ static pc_code draw_links(const pc_results_reader *reader, const request *asked,
     return code;
 }
 
+/* --- what memory is made of --- */
+
+static pc_code draw_kinds(const pc_results_reader *reader, const request *asked, pc_error *error) {
+    pc_trace_record record = {0};
+    const pc_run_row *row = NULL;
+    char title[3 * PC_LABEL_SIZE], subtitle[4 * PC_LABEL_SIZE];
+    pc_code code = find_traced_run(reader, asked->path, asked->run, NULL, &row, &record, error);
+    if (code) return code;
+    snprintf(title, sizeof title, "What memory is made of: %s%s%s", row->scenario, row->scenario[0] ? "/" : "",
+             row->name);
+    snprintf(subtitle, sizeof subtitle, "%s%s%s: %d devices, %d microbatches", row->model, row->model[0] ? ", " : "",
+             row->schedule, record.devices, record.microbatches);
+    pc_memory_kinds_figure figure = {.title = title,
+                                     .subtitle = subtitle,
+                                     .record = &record,
+                                     .most = asked->top ? (int)asked->top : PC_MEMORY_KINDS_MOST};
+    code = pc_figure_memory_kinds(&figure, asked->output, error);
+    pc_trace_record_free(&record);
+    return code;
+}
+
 /* --- what is asked for --- */
+
+static bool wants_kinds(const request *asked) {
+    return asked->name && strcmp(asked->name, "memory-kinds") == 0;
+}
 
 static bool wants_links(const request *asked) {
     return asked->name && strcmp(asked->name, "links") == 0;
@@ -139,12 +171,15 @@ static pc_code draw_picture(const pc_results_reader *reader, const request *aske
     pc_nearest charts = {.word = asked->name};
     if (chart_is_requested(&asked->chart))
         return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
-    if (asked->run || asked->top) return draw_links(reader, asked, error);
+    pc_code (*draw_of_run)(const pc_results_reader *, const request *, pc_error *) = wants_kinds(asked)   ? draw_kinds
+                                                                                     : wants_links(asked) ? draw_links
+                                                                                                          : NULL;
+    if (asked->run || asked->top) return draw_of_run(reader, asked, error);
     pc_code code = PC_OK;
     if (asked->name)
         code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, &charts, error);
     if (code == PC_ERROR_INPUT && !is_chart && is_run(reader, asked)) code = PC_OK;
-    if (!code && !is_chart && wants_links(asked) && !is_run(reader, asked)) return draw_links(reader, asked, error);
+    if (!code && !is_chart && draw_of_run && !is_run(reader, asked)) return draw_of_run(reader, asked, error);
     return code || is_chart ? code : draw_timeline(reader, asked, &charts, error);
 }
 
@@ -208,8 +243,9 @@ static int check_request(const request *asked) {
     if (asked->lists && (asked->output || asked->name || asked->run || asked->top || has_chart))
         return report_usage("figure: --list stands alone; expected nothing but RESULTS.h5 beside it");
     if (!asked->lists && !asked->output) return report_usage("figure: no output; expected -o FILE.svg, .png or .pdf");
-    if ((asked->run || asked->top) && !wants_links(asked))
-        return report_usage("figure: %s is of links; expected RESULTS.h5 links beside it",
+    if ((asked->run || asked->top) && !wants_links(asked) && !wants_kinds(asked))
+        return report_usage("figure: %s is of links and memory-kinds; expected RESULTS.h5 links or memory-kinds beside "
+                            "it",
                             asked->run ? "--run" : "--top");
     if (asked->name && has_chart)
         return report_usage("figure: '%s' and the options of a chart; expected one or the other", asked->name);

@@ -28,6 +28,14 @@ _Static_assert(sizeof(pc_run_status) == sizeof(int32_t), "a choice is a whole nu
         .field.description = __VA_ARGS__                                                                               \
     }
 
+/* Of what the fullest GPU's memory is made; together memory_gib_max. */
+#define KIND(column_name, kind, text)                                                                                  \
+    {                                                                                                                  \
+        .field.name = column_name, .field.type = PC_FIELD_NUMBER,                                                      \
+        .field.place = offsetof(pc_run_row, memory_gib_of[PC_MEMORY_##kind]), .field.size = sizeof(double),            \
+        .field.is_optional = true, .field.unit = "GiB", .field.description = text                                      \
+    }
+
 /* A quantile and the bounds of its confidence interval. */
 #define QUANTILE(member, unit_end, unit_text, ...)                                                                     \
     COLUMN(member##unit_end, NUMBER, unit_text, __VA_ARGS__),                                                          \
@@ -218,6 +226,23 @@ static const pc_column columns[] = {
     COLUMN(host_memory_gib_max, NUMBER, "GiB",
            "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
     COLUMN(offload_fraction, NUMBER, "1", "of a device's chunks, what selective offload takes; empty without it"),
+    KIND("memory_parameters_gib", PARAMETERS, "parameters on the fullest GPU"),
+    KIND("memory_gradients_gib", GRADIENTS, "gradients on the fullest GPU"),
+    KIND("memory_optimizer_gib", OPTIMIZER, "optimizer state on the fullest GPU"),
+    KIND("memory_attention_gib", ATTENTION, "activations of attention and its matrices there, at its peak"),
+    KIND("memory_mlp_gib", MLP, "the same of the MLP"),
+    KIND("memory_norms_gib", NORMS, "the same of what norms read, with the inputs of recomputed layers"),
+    KIND("memory_embedding_gib", EMBEDDING, "the same of the embedding"),
+    KIND("memory_head_gib", HEAD, "the same of the head: its norm, logits and loss"),
+    KIND("memory_offloaded_gib", OFFLOADED, "the same of what goes to the host, as long as it is here"),
+    KIND("memory_boundary_gib", BOUNDARY, "buffers there: what goes between stages"),
+    KIND("memory_gathered_gib", GATHERED, "the same: units or buckets of ZeRO 2 and 3, gathered or to be reduced"),
+    KIND("memory_context_gib", CONTEXT, "the same: keys and values of context parallelism"),
+    KIND("memory_sequence_gib", SEQUENCE, "the same: the gathered sequence of sequence parallelism"),
+    KIND("memory_recomputation_gib", RECOMPUTATION, "the same: what a pass makes again"),
+    KIND("memory_loss_gib", LOSS, "the same: what the loss works with"),
+    KIND("memory_copies_gib", COPIES, "the same: layers on their way to the host and back"),
+    KIND("memory_step_gib", STEP, "the same: what the step needs beyond the peak of activations"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

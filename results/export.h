@@ -43,6 +43,7 @@ typedef enum pc_export_sort {
     PC_EXPORT_PASSES,
     PC_EXPORT_TRANSFERS,
     PC_EXPORT_LEVELS, /* activation memory */
+    PC_EXPORT_KINDS,  /* all memory, by kind: PC_ERROR_INPUT where the trace does not say */
     PC_EXPORT_LINKS,
     PC_EXPORT_LOADS,
     PC_EXPORT_FLOWS,

@@ -4,10 +4,12 @@
 #include "results/export_private.h"
 #include "results/link_name.h"
 #include "results/link_use.h"
+#include "results/memory_curve.h"
 
 #include <inttypes.h>
 
 typedef struct tables {
+    const pc_trace_record *record;
     const pc_replay_trace *trace;
     const pc_engine_trace *engine;
     pc_link_use *use; /* of LINKS */
@@ -118,6 +120,14 @@ static void add_memory(tables *csv, int64_t i) {
     add_known(csv, capacity != PC_NO_LIMIT ? capacity : -1);
 }
 
+static void add_kinds(tables *csv, int64_t i) {
+    int64_t bytes[PC_MEMORY_KINDS];
+    pc_memory_curve_at(csv->record, i, bytes);
+    add_integer(csv, csv->trace->level_time_ps[i]);
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++) add_integer(csv, bytes[kind]);
+    add_integer(csv, pc_memory_curve_sum(bytes));
+}
+
 static void add_work(tables *csv, int64_t i) {
     add_integer(csv, csv->engine->work_replica[i]);
     add_integer(csv, csv->engine->work_device[i]);
@@ -147,6 +157,8 @@ static table find_table(const tables *csv, pc_export_sort sort) {
                        trace->transfer_from};
     case PC_EXPORT_LEVELS:
         return (table){"device,time_ps,bytes", add_level, trace->level_count, trace->level_device};
+    case PC_EXPORT_KINDS:
+        return (table){"", add_kinds, trace->level_count, trace->level_device};
     case PC_EXPORT_LINKS:
         return (table){"link,name,sort,replica,device,peer,direction,shared,bytes_per_s,carried_bytes,"
                        "peak_bytes_per_s",
@@ -167,9 +179,19 @@ static table find_table(const tables *csv, pc_export_sort sort) {
     }
 }
 
+static void add_kinds_head(tables *csv) {
+    pc_text_printf(&csv->out.text, "device,time_ps");
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
+        pc_text_printf(&csv->out.text, ",%s_bytes", pc_memory_kind_names[kind]);
+    pc_text_printf(&csv->out.text, ",bytes\n");
+}
+
 static void add_rows(tables *csv, pc_export_sort sort) {
     const table of = find_table(csv, sort);
-    pc_text_printf(&csv->out.text, "%s\n", of.head);
+    if (sort == PC_EXPORT_KINDS)
+        add_kinds_head(csv);
+    else
+        pc_text_printf(&csv->out.text, "%s\n", of.head);
     for (int64_t i = 0; i < of.rows; i++) {
         if (sort == PC_EXPORT_WORK)
             pc_text_printf(&csv->out.text, "%s", pc_work_sort_name((pc_work_sort)csv->engine->work_sort[i]));
@@ -192,7 +214,10 @@ static pc_code write_rows(tables *csv, pc_export_sort sort, pc_error *error) {
 }
 
 pc_code pc_export_table(pc_export_sort sort, const pc_trace_record *record, FILE *stream, pc_error *error) {
-    tables csv = {.trace = &record->replay.trace, .engine = &record->replay.engine, .out = {.stream = stream}};
+    tables csv = {
+        .record = record, .trace = &record->replay.trace, .engine = &record->replay.engine, .out = {.stream = stream}};
+    if (sort == PC_EXPORT_KINDS && !pc_memory_curve_is_known(record))
+        return pc_error_set(error, PC_ERROR_INPUT, PC_MEMORY_CURVE_UNKNOWN);
     if (sort >= PC_EXPORT_LINKS && csv.engine->queue_count == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "kept no trace of the engine; expected one of a run with "

@@ -240,6 +240,8 @@ static void take_bytes(const pc_run_result *result, pc_run_row *row) {
     row->memory_gib_max = gib_if_known(result->memory_bytes);
     row->host_memory_gib_max = gib_if_known(result->host_memory_bytes);
     row->memory_peak_s = result->memory_peak_s;
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
+        row->memory_gib_of[kind] = gib_if_known(result->memory_bytes_of[kind]);
     row->memory_limit_gib = gib_if_known(result->memory_limit_bytes);
     row->sent_tp_gib = gib(result->sent.tp_bytes);
     row->sent_cp_gib = gib(result->sent.cp_bytes);

@@ -49,6 +49,7 @@ typedef struct pc_run_row {
     double exposed_tp_s, exposed_cp_s, exposed_pp_s, exposed_dp_s, exposed_optimizer_s, exposed_bubble_s;
     double parameters_gib_max, gradients_gib_max, optimizer_gib_max, buffers_gib_max;
     double memory_peak_s;
+    double memory_gib_of[PC_MEMORY_KINDS]; /* on the fullest GPU at its peak */
     double standard_error_s;
     int64_t zero, sequence_parallel;
     double published_mfu;

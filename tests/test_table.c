@@ -35,6 +35,10 @@ static const char *const column_names[] = {
     "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "sequence_slices",
     "sequence_split", "cp", "exposed_cp_s", "sent_cp_gib",
     "host_memory_gib_max", "offload_fraction",
+    "memory_parameters_gib", "memory_gradients_gib", "memory_optimizer_gib", "memory_attention_gib",
+    "memory_mlp_gib", "memory_norms_gib", "memory_embedding_gib", "memory_head_gib", "memory_offloaded_gib",
+    "memory_boundary_gib", "memory_gathered_gib", "memory_context_gib", "memory_sequence_gib",
+    "memory_recomputation_gib", "memory_loss_gib", "memory_copies_gib", "memory_step_gib",
 };
 /* clang-format on */
 

@@ -141,7 +141,7 @@ _pipecast_values() {
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
     figure:--run) _pipecast_words $(_pipecast_drawn links) ;;
-    export:--table) _pipecast_words passes transfers levels links loads flows queue memory work ;;
+    export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;

@@ -574,11 +574,11 @@ pc_code pc_replay_run(const pc_schedule *schedule, const pc_costs *costs, const 
 
 void pc_replay_free(pc_replay *replay) {
     pc_replay_trace *trace = &replay->trace;
-    void *arrays[] = {
-        replay->device_start_ps, replay->device_end_ps, replay->device_busy_ps,   replay->device_peak_bytes,
-        trace->pass_device,      trace->pass,           trace->pass_start_ps,     trace->pass_end_ps,
-        trace->level_device,     trace->level_time_ps,  trace->level_bytes,       trace->transfer_from,
-        trace->transfer_to,      trace->transfer_pass,  trace->transfer_start_ps, trace->transfer_end_ps};
+    void *arrays[] = {replay->device_start_ps, replay->device_end_ps, replay->device_busy_ps, replay->device_peak_bytes,
+                      trace->pass_device,      trace->pass,           trace->pass_start_ps,   trace->pass_end_ps,
+                      trace->level_device,     trace->level_time_ps,  trace->level_bytes,     trace->level_kinds,
+                      trace->transfer_from,    trace->transfer_to,    trace->transfer_pass,   trace->transfer_start_ps,
+                      trace->transfer_end_ps};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_engine_trace_free(&replay->engine);
     memset(replay, 0, sizeof *replay);

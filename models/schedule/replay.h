@@ -12,6 +12,7 @@
 
 #include "engine/error.h"
 #include "engine/simtime.h"
+#include "models/schedule/activation_kinds.h"
 #include "models/schedule/costs.h"
 #include "models/schedule/engine_trace.h"
 #include "models/schedule/memory_limit.h"
@@ -59,7 +60,8 @@ typedef struct pc_replay_trace {
     int64_t level_count; /* a row for every change of a device's activation memory, in time order in each device */
     int32_t *level_device;
     pc_time *level_time_ps;
-    int64_t *level_bytes; /* the level after the change */
+    int64_t *level_bytes;             /* the level after the change */
+    pc_activation_bytes *level_kinds; /* what it is made of; NULL where nobody knows */
     /* A row for everything that a pass waits for from another stage, in the order of the passes that wait. What a stage
      * hands to itself is none. */
     int64_t transfer_count;

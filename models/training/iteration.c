@@ -9,6 +9,7 @@
 #include "models/training/footprint.h"
 #include "models/training/iteration_spec.h"
 #include "models/training/lower.h"
+#include "models/training/memory_kinds.h"
 #include "models/training/outline.h"
 #include "models/training/robust_order.h"
 #include "models/training/sample.h"
@@ -293,6 +294,7 @@ static pc_code conclude(iteration_run *run, const timed *times, const pc_memory_
                                             seen, iteration, error);
     if (code || iteration->status) return code;
     code = finish(run, times, with_trace, iteration, error);
+    if (!code) code = pc_memory_kinds_fill_in(&run->outline, &run->schedule, &run->costs, with_trace, iteration, error);
     return code ? code : fill_in_exposed(run, iteration, error);
 }
 

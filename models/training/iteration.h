@@ -126,12 +126,42 @@ typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE 
  * activations' peak. The optimizer's step, when no activations are left, may need more than they did: the difference is
  * in buffers.
  */
+/* Of what a GPU's memory is made. Activations by module (activation_kinds.h). Buffers: boundary tensors between stages;
+ * units or buckets of ZeRO 2 and 3, gathered or to be reduced; keys and values of context parallelism; the gathered
+ * sequence; what is recomputed; what the loss works with; layers on their way to and from the host; and what the step
+ * needs beyond the activations' peak. All but activations are counted all the time. */
+typedef enum pc_memory_kind {
+    PC_MEMORY_PARAMETERS,
+    PC_MEMORY_GRADIENTS,
+    PC_MEMORY_OPTIMIZER,
+    PC_MEMORY_ATTENTION, /* from here on in the order of pc_activation_kind */
+    PC_MEMORY_MLP,
+    PC_MEMORY_NORMS,
+    PC_MEMORY_EMBEDDING,
+    PC_MEMORY_HEAD,
+    PC_MEMORY_OFFLOADED,
+    PC_MEMORY_BOUNDARY,
+    PC_MEMORY_GATHERED,
+    PC_MEMORY_CONTEXT,
+    PC_MEMORY_SEQUENCE,
+    PC_MEMORY_RECOMPUTATION,
+    PC_MEMORY_LOSS,
+    PC_MEMORY_COPIES,
+    PC_MEMORY_STEP,
+    PC_MEMORY_KINDS
+} pc_memory_kind;
+
+/* "parameters", ...; NULL behind the last. */
+extern const char *const pc_memory_kind_names[PC_MEMORY_KINDS + 1];
+
 typedef struct pc_device_memory {
     int64_t parameters, gradients, optimizer, buffers, activations; /* activations: at the peak */
     int64_t peak_bytes;
     pc_time peak_ps;
     int64_t capacity_bytes;
     int64_t host_bytes; /* of the host's memory, for this GPU, the most */
+    /* Where all fits they add up to peak_bytes; without a trace of the fullest stage alone, else zeros. */
+    int64_t kinds[PC_MEMORY_KINDS];
 } pc_device_memory;
 
 /* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, in seconds, none

@@ -140,12 +140,16 @@ static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, co
     return pc_outline_has_units(outline) ? pc_outline_share_kernels(outline, &part->part, kind, pass, error) : PC_OK;
 }
 
+pc_pass_forms pc_outline_forms(const pc_outline *outline) {
+    const pc_generator *generator = outline->spec->generator;
+    return (pc_pass_forms){.has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
+}
+
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_generator *generator = spec->generator;
-    const pc_pass_forms forms = {
-        .has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
-    pc_code code = pc_part_activations(&spec->model, &outline->cut, &made->part, forms, &made->activation, error);
+    pc_code code = pc_part_activations(&spec->model, &outline->cut, &made->part, pc_outline_forms(outline),
+                                       &made->activation, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);

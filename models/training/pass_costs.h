@@ -24,6 +24,9 @@ bool pc_outline_has_kind(const pc_generator *generator, pc_pass_kind kind);
  * the host in F and come back in the backward pass, whichever take longer. */
 double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind, double launch_bound_s);
 
+/* Which passes its schedule has, as far as memory depends on them. */
+pc_pass_forms pc_outline_forms(const pc_outline *outline);
+
 /* Fills in `made` for its part: of an outline whose spec, cut, cost, and tp are there. */
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
 

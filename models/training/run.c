@@ -33,35 +33,37 @@ void pc_run_detail_free(pc_run_detail *detail) {
 
 static pc_run_result no_result(void) {
     const double none = NAN;
-    return (pc_run_result){.iteration_s = none,
-                           .standard_error_s = none,
-                           .sequences = none,
-                           .tflops_per_gpu = none,
-                           .hardware_flops = none,
-                           .mfu = none,
-                           .hfu = none,
-                           .bubble_rate_span = none,
-                           .bubble_rate_makespan = none,
-                           .pass_f_s = none,
-                           .pass_b_s = none,
-                           .pass_w_s = none,
-                           .exposed = {none, none, none, none, none, none},
-                           .sent = {none, none, none, none},
-                           .link_utilisation_max = none,
-                           .activation_bytes = -1,
-                           .parameters_bytes = -1,
-                           .gradients_bytes = -1,
-                           .optimizer_bytes = -1,
-                           .buffers_bytes = -1,
-                           .memory_bytes = -1,
-                           .host_memory_bytes = -1,
-                           .memory_peak_s = none,
-                           .bad_days = pc_bad_days_none(),
-                           .training_s = none,
-                           .global_batch = -1,
-                           .memory_limit_bytes = -1,
-                           .model_parameters = none,
-                           .parameters = none};
+    pc_run_result result = {.iteration_s = none,
+                            .standard_error_s = none,
+                            .sequences = none,
+                            .tflops_per_gpu = none,
+                            .hardware_flops = none,
+                            .mfu = none,
+                            .hfu = none,
+                            .bubble_rate_span = none,
+                            .bubble_rate_makespan = none,
+                            .pass_f_s = none,
+                            .pass_b_s = none,
+                            .pass_w_s = none,
+                            .exposed = {none, none, none, none, none, none},
+                            .sent = {none, none, none, none},
+                            .link_utilisation_max = none,
+                            .activation_bytes = -1,
+                            .parameters_bytes = -1,
+                            .gradients_bytes = -1,
+                            .optimizer_bytes = -1,
+                            .buffers_bytes = -1,
+                            .memory_bytes = -1,
+                            .host_memory_bytes = -1,
+                            .memory_peak_s = none,
+                            .bad_days = pc_bad_days_none(),
+                            .training_s = none,
+                            .global_batch = -1,
+                            .memory_limit_bytes = -1,
+                            .model_parameters = none,
+                            .parameters = none};
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++) result.memory_bytes_of[kind] = -1;
+    return result;
 }
 
 static int64_t product_if_given(int64_t number, int64_t given) {
@@ -227,6 +229,15 @@ static void take_memory(const pc_iteration *iteration, pc_run_result *result) {
     }
 }
 
+/* Of the fullest stage, the first of them. */
+static void take_kinds(const pc_iteration *iteration, pc_run_result *result) {
+    const pc_device_memory *most = iteration->memory;
+    for (int d = 1; most && d < iteration->devices; d++)
+        if (iteration->memory[d].peak_bytes > most->peak_bytes) most = &iteration->memory[d];
+    bool is_known = most && most->kinds[PC_MEMORY_PARAMETERS] > 0; /* not beside copies to the host without a trace */
+    for (int kind = 0; is_known && kind < PC_MEMORY_KINDS; kind++) result->memory_bytes_of[kind] = most->kinds[kind];
+}
+
 static void take_numbers(const pc_iteration *iteration, pc_run_result *result) {
     result->iteration_s = iteration->iteration_s;
     result->standard_error_s = iteration->standard_error_s;
@@ -266,6 +277,7 @@ static void take_iteration(const pc_run_spec *spec, const pc_iteration *iteratio
     if (iteration->status != PC_RUN_INFEASIBLE) take_memory(iteration, result);
     if (iteration->status != PC_RUN_OK) return;
     take_numbers(iteration, result);
+    take_kinds(iteration, result);
     take_training(spec, result);
     fill_passes(spec->generator, iteration->longest_ps, result);
 }

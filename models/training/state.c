@@ -312,6 +312,11 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
     return working;
 }
 
+int64_t pc_outline_boundary_bytes(const pc_outline *outline) {
+    bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
+    return outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
+}
+
 /* Of two buckets, or of the only one. */
 static int64_t in_buckets(int64_t count, int64_t buckets) {
     return buckets > 1 && count > 0 ? 2 * ((count - 1) / buckets + 1) : count;
@@ -320,10 +325,7 @@ static int64_t in_buckets(int64_t count, int64_t buckets) {
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
-    bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
-    int64_t boundary =
-        outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
-    int64_t most = 0;
+    int64_t boundary = pc_outline_boundary_bytes(outline), most = 0;
     int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
     if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {

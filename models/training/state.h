@@ -8,6 +8,9 @@
 /* Fills in the chunks' collectives, and the devices' state, memory and step, of an outline whose parts are known. */
 pc_code pc_outline_add_state(pc_outline *outline, pc_error *error);
 
+/* Four boundary tensors of a stage that has a neighbour: an activation and its gradient, on their way out and in. */
+int64_t pc_outline_boundary_bytes(const pc_outline *outline);
+
 /* Two ranks on different stages, as a group. */
 pc_group pc_outline_pair(const pc_outline *outline, int stage, int other);
 

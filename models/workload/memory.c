@@ -1,36 +1,53 @@
 #include "models/workload/memory.h"
 
-#include "engine/numbers.h"
+#include "models/workload/memory_private.h"
 #include "models/workload/saved.h"
-#include "models/workload/slice.h"
 
 /* ---- activations ---- */
 
-/* What one layer, or an end of the model, keeps of a microbatch. */
-typedef struct kept {
-    pc_wide input;   /* the layer's own input */
-    pc_wide whole;   /* with nothing recomputed */
-    pc_wide scores;  /* of that, what selective recomputation leaves out */
-    pc_wide found;   /* of that, what a policy or a set of modules keeps, with the input */
-    pc_wide unread;  /* what it keeps beside that, though the backward pass does not read it */
-    pc_wide w_needs; /* inputs and output gradients of matrices */
-    /* modules: the most that a BW, or a B, holds at once over `found` */
-    pc_wide bw_peak, b_peak;
-    pc_wide cached; /* keys and values that later slices of the sequence read: not recomputed, whatever else is */
-} kept;
+/* A tensor is of the kind of the module that reads it. */
+static pc_activation_kind kind_of_module(pc_module module) {
+    switch (module) {
+    case PC_MODULE_ATTN_NORM:
+    case PC_MODULE_ATTN_POST_NORM:
+    case PC_MODULE_MLP_NORM:
+    case PC_MODULE_MLP_POST_NORM:
+        return PC_ACTIVATION_NORMS;
+    case PC_MODULE_MLP_UP:
+    case PC_MODULE_MLP_ACT:
+    case PC_MODULE_MLP_DOWN:
+    case PC_MODULE_MLP_RESIDUAL:
+        return PC_ACTIVATION_MLP;
+    default:
+        return PC_ACTIVATION_ATTENTION;
+    }
+}
 
-static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
+static bool has_kind(int kinds, pc_activation_kind kind) {
+    return kinds & 1 << kind;
+}
+
+static void leave_kinds(pc_saved_list *saved, int kinds) {
+    int count = 0;
+    for (int i = 0; i < saved->count; i++)
+        if (has_kind(kinds, kind_of_module(saved->list[i].module))) saved->list[count++] = saved->list[i];
+    saved->count = count;
+}
+
+static pc_kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, int kinds) {
     pc_saved_list saved;
     pc_layer_saved(model, slice, is_low, modules, &saved);
+    leave_kinds(&saved, kinds);
     pc_wide found = pc_saved_by_f(&saved);
-    return (kept){.input = 2 * (pc_wide)slice->norm_tokens * slice->hidden,
-                  .whole = found + pc_saved_again(&saved),
-                  .scores = pc_score_bytes(model, slice),
-                  .found = found,
-                  .w_needs = pc_saved_for_w(&saved),
-                  .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
-                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0,
-                  .cached = slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
+    bool has_input = has_kind(kinds, PC_ACTIVATION_NORMS), is_attention = has_kind(kinds, PC_ACTIVATION_ATTENTION);
+    return (pc_kept){.input = has_input ? 2 * (pc_wide)slice->norm_tokens * slice->hidden : 0,
+                     .whole = found + pc_saved_again(&saved),
+                     .scores = is_attention ? pc_score_bytes(model, slice) : 0,
+                     .found = found,
+                     .w_needs = pc_saved_for_w(&saved),
+                     .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
+                     .b_peak = modules ? pc_saved_peak(&saved, true) : 0,
+                     .cached = is_attention && slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -39,12 +56,12 @@ static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
     return (low * narrow + wide * part->wide_layers + part->layers - 1) / part->layers;
 }
 
-static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part) {
+static pc_kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part, int kinds) {
     bool is_low = pc_low_precision_is_on(&model->low);
     int32_t modules = part->recompute == PC_RECOMPUTE_MODULES ? part->recompute_modules : 0;
-    kept low = layer_of(model, slice, is_low, modules);
+    pc_kept low = layer_of(model, slice, is_low, modules, kinds);
     if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
-    kept wide = layer_of(model, slice, false, modules);
+    pc_kept wide = layer_of(model, slice, false, modules, kinds);
     low.whole = mean(low.whole, wide.whole, part);
     low.found = mean(low.found, wide.found, part);
     low.bw_peak = pc_max(low.bw_peak, wide.bw_peak);
@@ -54,45 +71,45 @@ static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_pa
 }
 
 /* The mask of its dropout, if B comes so far; the table's gradient is B's work. */
-static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
+static pc_kept embedding_kept(const pc_model *model, const pc_slice *slice) {
     bool has_mask = model->has_dropout && !(slice->frozen & (int32_t)PC_FROZEN_EMBEDDING);
-    return (kept){.whole = has_mask ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
+    return (pc_kept){.whole = has_mask ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
  * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
  * them. */
-static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+static pc_kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
-        return (kept){.whole = 4 * rows};
+        return (pc_kept){.whole = 4 * rows};
     case PC_CROSS_ENTROPY_FUSED:
     case PC_CROSS_ENTROPY_COMPILED:
-        return (kept){.whole = 4 * rows + 2 * logits + capped, .w_needs = 2 * rows + 2 * logits};
+        return (pc_kept){.whole = 4 * rows + 2 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     default:
-        return (kept){.whole = 4 * rows + 4 * logits + capped, .w_needs = 2 * rows + 2 * logits};
+        return (pc_kept){.whole = 4 * rows + 4 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     }
 }
 
 /* Nobody reads the input of a frozen one. */
-static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
-    kept head = trained_head_kept(model, slice, loss);
+static pc_kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+    pc_kept head = trained_head_kept(model, slice, loss);
     if (!(slice->frozen & (int32_t)PC_FROZEN_HEAD) || loss == PC_CROSS_ENTROPY_CHUNKED) return head;
-    return (kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
+    return (pc_kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
 
 /* Of a head that all stages share: the final norm's input. The rest is held from S to T (pc_vocab_held_bytes). */
-static kept shared_head_kept(const pc_slice *slice) {
-    return (kept){.whole = 2 * (pc_wide)slice->norm_tokens * slice->hidden};
+static pc_kept shared_head_kept(const pc_slice *slice) {
+    return (pc_kept){.whole = 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
  * fp32 copy of them, too; torch's two fp32 gradients at once in B; the fused one has nothing. In pieces it is a piece's
  * logits and, if the sequence is cut, the gradient of all tokens before it is summed over the ranks. */
-static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
+pc_wide pc_working_on_loss(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
@@ -110,11 +127,18 @@ static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
 
 /* ---- recomputation ---- */
 
+/* Products that attention, and the MLP, reads; the others norms read. */
+enum { OF_ATTENTION = PC_KEEPS_QUERY | PC_KEEPS_KEY | PC_KEEPS_VALUE | PC_KEEPS_CONTEXT };
+enum { OF_MLP = PC_KEEPS_GATE | PC_KEEPS_UP };
+
 /* What a policy keeps of a layer that is read: columns of the products, what attention puts out, and the output
  * product, whole or, where the sequence is cut and its sums are scattered, of this rank's tokens. A norm behind the MLP
  * reads the last product likewise. */
-static pc_wide policy_found(const pc_model *model, const pc_slice *slice, int named) {
-    pc_wide columns = 0, rows = (pc_wide)slice->norm_tokens * slice->hidden;
+static pc_wide policy_found(const pc_model *model, const pc_slice *slice, int named, int kinds) {
+    bool has_norms = has_kind(kinds, PC_ACTIVATION_NORMS);
+    pc_wide columns = 0, rows = has_norms ? (pc_wide)slice->norm_tokens * slice->hidden : 0;
+    if (!has_kind(kinds, PC_ACTIVATION_ATTENTION)) named &= ~OF_ATTENTION;
+    if (!has_kind(kinds, PC_ACTIVATION_MLP)) named &= ~OF_MLP;
     if (named & PC_KEEPS_QUERY) columns += slice->query;
     if (named & PC_KEEPS_KEY) columns += slice->key;
     if (named & PC_KEEPS_VALUE) columns += slice->key;
@@ -136,13 +160,14 @@ static pc_wide policy_unread(const pc_model *model, const pc_slice *slice, int n
     return pc_model_has_post_norms(model) ? pc_max(all - rows, 0) : all;
 }
 
-static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice *slice, pc_recompute kind,
-                       kept *layer) {
+static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice *slice, pc_recompute kind, int kinds,
+                       pc_kept *layer) {
     if (!pc_recompute_is_policy(kind)) return;
     int named = pc_recompute_kept(model, kind);
     int both = !(named & PC_KEEPS_KEY) + !(named & PC_KEEPS_VALUE);
-    layer->found = policy_found(model, slice, named) + both * layer->cached / 2;
-    layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(model, slice, named) : 0;
+    bool has_unread = cut->kernels == PC_KERNELS_EAGER && has_kind(kinds, PC_ACTIVATION_MLP);
+    layer->found = policy_found(model, slice, named, kinds) + both * layer->cached / 2;
+    layer->unread = has_unread ? policy_unread(model, slice, named) : 0;
 }
 
 /* The part's layers: those of which something is recomputed, as `recompute` says, and the others. */
@@ -165,50 +190,95 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
                        .leaves_w = is_more && forms.splits && !forms.has_r};
 }
 
-/* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
-static pc_wide left_by(const kept *layer, pc_recompute recompute) {
-    if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
-    if (recompute == PC_RECOMPUTE_MODULES) return layer->found;
-    if (recompute >= PC_RECOMPUTE_FULL) return layer->input + layer->cached;
-    return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
+static pc_wide in_form(const pc_kept *layer, pc_kept_form form) {
+    switch (form) {
+    case PC_KEPT_BUT_SCORES:
+        return layer->whole - layer->scores;
+    case PC_KEPT_INPUT:
+        return layer->input + layer->cached;
+    case PC_KEPT_FOUND:
+        return layer->found;
+    case PC_KEPT_FOR_W:
+        return layer->w_needs;
+    default:
+        return layer->whole;
+    }
 }
 
-static pc_wide kept_of(const kept *layer, const layers_of *x) {
-    pc_wide checkpoints = (x->again + x->n - 1) / x->n;
-    return checkpoints * left_by(layer, x->recompute) + (x->all - x->again) * layer->whole;
+/* What F keeps of a layer that is recomputed, but for UNIFORM, which keeps that of every n-th. */
+static pc_kept_form form_after_f(pc_recompute recompute) {
+    if (pc_recompute_is_policy(recompute) || recompute == PC_RECOMPUTE_MODULES) return PC_KEPT_FOUND;
+    if (recompute >= PC_RECOMPUTE_FULL) return PC_KEPT_INPUT;
+    return recompute == PC_RECOMPUTE_SELECTIVE ? PC_KEPT_BUT_SCORES : PC_KEPT_WHOLE;
+}
+
+/* Only a policy leaves anything unread. */
+static pc_wide left_by(const pc_kept *layer, pc_recompute recompute) {
+    return in_form(layer, form_after_f(recompute)) + layer->unread;
 }
 
 /* What is held of a layer at most, of which F has left so much, but for what a pass needs while it is at it: as much,
  * or what B leaves W. With sequence parallelism that is more where no scores are kept. */
-static pc_wide held(const kept *layer, pc_wide left, pc_pass_forms forms) {
-    return forms.splits ? pc_max(left, layer->w_needs) : left;
+static pc_kept_form held(const pc_kept *layer, pc_kept_form form, pc_pass_forms forms) {
+    return forms.splits && layer->w_needs > in_form(layer, form) ? PC_KEPT_FOR_W : form;
 }
 
 /* The same of one that B makes again and leaves: of a policy or of modules, beside what F has kept of it. */
-static pc_wide found_by_w(const kept *layer, const layers_of *x) {
+static pc_kept_form form_for_w(const pc_kept *layer, const layers_of *x) {
     bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
-    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread
-                 : pc_max(layer->w_needs, layer->input); /* of adapters W may need less than the input */
+    if (keeps) return layer->found >= layer->w_needs ? PC_KEPT_FOUND : PC_KEPT_FOR_W;
+    return layer->w_needs >= layer->input ? PC_KEPT_FOR_W : PC_KEPT_INPUT; /* of adapters W may need less */
+}
+
+static pc_wide found_by_w(const pc_kept *layer, const layers_of *x) {
+    return in_form(layer, form_for_w(layer, x)) + layer->unread;
+}
+
+static pc_kept_form form_again(const pc_kept *layer, const layers_of *x, pc_pass_forms forms) {
+    if (forms.has_r) return held(layer, PC_KEPT_WHOLE, forms);
+    return x->leaves_w ? form_for_w(layer, x) : held(layer, form_after_f(x->recompute), forms);
+}
+
+static pc_kept_state state_after_f(const layers_of *x) {
+    return (pc_kept_state){.again = (x->again + x->n - 1) / x->n,
+                           .others = x->all - x->again,
+                           .form = form_after_f(x->recompute),
+                           .form_of_others = PC_KEPT_WHOLE,
+                           .has_unread = true};
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
-static pc_wide taken_of(const kept *layer, const layers_of *x, pc_pass_forms forms) {
-    pc_wide of_others = (x->all - x->again) * held(layer, layer->whole, forms);
-    if (forms.has_r) return x->again * (held(layer, layer->whole, forms) + layer->unread) + of_others;
-    if (x->leaves_w) return x->again * found_by_w(layer, x) + of_others;
-    return forms.splits ? x->again * held(layer, left_by(layer, x->recompute), forms) + of_others : kept_of(layer, x);
+static pc_kept_state state_taken(const pc_kept *layer, const layers_of *x, pc_pass_forms forms) {
+    if (!forms.has_r && !forms.splits) return state_after_f(x);
+    return (pc_kept_state){.again = x->again,
+                           .others = x->all - x->again,
+                           .form = form_again(layer, x, forms),
+                           .form_of_others = held(layer, PC_KEPT_WHOLE, forms),
+                           .has_unread = true};
 }
 
-static pc_wide freed_by_b(const kept *layer, const layers_of *x, pc_pass_forms forms) {
-    pc_wide again = left_by(layer, x->recompute);
-    if (forms.has_r) again = held(layer, layer->whole, forms) + layer->unread;
-    if (x->leaves_w) again = found_by_w(layer, x);
+pc_kept_states pc_kept_states_of(const pc_kept *layer, const pc_part *part, pc_pass_forms forms) {
+    const layers_of x = layers_of_part(part, forms);
+    return (pc_kept_states){
+        .kept = state_after_f(&x),
+        .taken = state_taken(layer, &x, forms),
+        .left = {.again = x.again, .others = x.all - x.again, .form = PC_KEPT_FOR_W, .form_of_others = PC_KEPT_FOR_W}};
+}
+
+pc_wide pc_kept_in_state(const pc_kept *layer, const pc_kept_state *state) {
+    pc_wide unread = state->has_unread ? layer->unread : 0;
+    return state->again * (in_form(layer, state->form) + unread) +
+           state->others * in_form(layer, state->form_of_others);
+}
+
+static pc_wide freed_by_b(const pc_kept *layer, const layers_of *x, pc_pass_forms forms) {
+    pc_wide again = in_form(layer, form_again(layer, x, forms)) + layer->unread;
     pc_wide of_others = (x->all - x->again) * pc_max(layer->whole - layer->w_needs, 0);
     return x->again * pc_max(again - layer->w_needs, 0) + of_others;
 }
 
 /* Of modules, module by module; less what has gone, as below. */
-static pc_wide working_on_modules(const kept *layer, const kept *head, bool is_for_w) {
+static pc_wide working_on_modules(const pc_kept *layer, const pc_kept *head, bool is_for_w) {
     if (!is_for_w) return layer->bw_peak - head->whole;
     pc_wide over = layer->found + layer->b_peak - pc_max(layer->found, layer->w_needs);
     return over - (head->whole - head->w_needs);
@@ -217,7 +287,7 @@ static pc_wide working_on_modules(const kept *layer, const kept *head, bool is_f
 /* What the recomputation of `count` layers at once needs beside, less what has gone in the backward pass then: of the
  * head, which comes first, and of `before` layers. A BW that recomputes is done with them; else W may still need its
  * part. `inputs` of checkpoints are there already. */
-static pc_wide working_on(const kept *layer, const kept *head, const layers_of *x, bool is_for_w, pc_wide count,
+static pc_wide working_on(const pc_kept *layer, const pc_kept *head, const layers_of *x, bool is_for_w, pc_wide count,
                           pc_wide inputs) {
     bool is_done = x->recompute >= PC_RECOMPUTE_FULL && !is_for_w;
     pc_wide of_head = is_done ? head->whole : head->whole - head->w_needs;
@@ -229,14 +299,15 @@ static pc_wide working_on(const kept *layer, const kept *head, const layers_of *
 
 /* Of UNIFORM the last group is the first, and may be smaller than that before it, which comes when its input has gone.
  */
-static pc_wide working_on_groups(const kept *layer, const kept *head, const layers_of *x, bool is_for_w) {
+static pc_wide working_on_groups(const pc_kept *layer, const pc_kept *head, const layers_of *x, bool is_for_w) {
     pc_wide first = x->again % x->n ? x->again % x->n : pc_min(x->n, x->again);
     pc_wide needed = working_on(layer, head, x, is_for_w, first, 1);
     if (first == x->again) return needed;
     return pc_max(needed, working_on(layer, head, x, is_for_w, x->n, 2));
 }
 
-static pc_wide layers_working(const kept *layer, const kept *head, const layers_of *x, pc_pass_forms forms) {
+pc_wide pc_working_on_layers(const pc_kept *layer, const pc_kept *head, const pc_part *part, pc_pass_forms forms) {
+    const layers_of of_part = layers_of_part(part, forms), *x = &of_part;
     if (x->again == 0 || forms.has_r) return 0;
     if (x->recompute == PC_RECOMPUTE_MODULES) {
         pc_wide bw = working_on_modules(layer, head, false), b = working_on_modules(layer, head, true);
@@ -251,26 +322,28 @@ static pc_wide layers_working(const kept *layer, const kept *head, const layers_
 /* What attention works with beside what is kept, where the sequence is cut over ranks. Gathered, these are keys and
  * values of all and their gradients. A ring of n has in F the keys and values of n steps and the outputs of each, which
  * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
-static pc_wide context_working(const pc_slice *x) {
+pc_wide pc_working_on_context(const pc_slice *x) {
     pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
     if (x->gathers_keys) return 4 * x->context * keys;
     if (x->ring < 2) return 0;
     return pc_max(x->ring * (2 * keys + queries), 8 * keys);
 }
 
-/* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
- * after matrix. */
+/* A gathered sequence stands in one buffer, matrix after matrix. */
+pc_wide pc_gathered_sequence(const pc_slice *slice) {
+    return slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
+}
+
+/* Of the loss, or of the layers' recomputation, whichever is more. */
 static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const pc_cut *cut, pc_wide of_layers) {
-    bool has_loss = cut->vocab_stages > 0 ? part->has_vocab : part->has_head;
-    pc_wide of_head = has_loss ? loss_working(slice, cut->cross_entropy) : 0;
-    pc_wide gathered = slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
-    pc_wide of_context = part->layers > 0 ? context_working(slice) : 0;
-    return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
+    pc_wide of_head = pc_part_has_loss(cut, part) ? pc_working_on_loss(slice, cut->cross_entropy) : 0;
+    pc_wide of_context = part->layers > 0 ? pc_working_on_context(slice) : 0;
+    return pc_max(pc_max(of_layers, of_head), 0) + pc_gathered_sequence(slice) + of_context;
 }
 
 /* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
  * the slices that made those have theirs. One microbatch's at a time, for its slices' B follow each other. */
-static pc_wide earlier_gradients(const pc_slice *slice, const pc_part *part) {
+pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part) {
     return 2 * 2 * (pc_wide)slice->keys_before * slice->key * part->layers;
 }
 
@@ -287,7 +360,7 @@ static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool i
 
 /* Of a layer, what goes to the host: all that F keeps, or the named modules' part of it. */
 static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
-                             const kept *layer) {
+                             const pc_kept *layer) {
     int32_t modules = cut->offload.modules, again = part->recompute_modules;
     if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return left_by(layer, part->recompute);
     bool is_low = pc_low_precision_is_on(&model->low);
@@ -310,7 +383,7 @@ static void offload_in_passes(pc_wide sent, int64_t layers, bool splits, pc_part
     activation->b_frees = pc_min(activation->b_frees, activation->taken);
 }
 
-static void offload_beside_passes(const kept *layer, pc_wide sent, int64_t layers, pc_part_activation *activation) {
+static void offload_beside_passes(const pc_kept *layer, pc_wide sent, int64_t layers, pc_part_activation *activation) {
     pc_wide bytes = layers * sent, by_b = layers * pc_max(sent - layer->w_needs, 0);
     activation->offloaded = (int64_t)bytes;
     activation->offloaded_b = (int64_t)by_b;
@@ -319,26 +392,39 @@ static void offload_beside_passes(const kept *layer, pc_wide sent, int64_t layer
     activation->b_frees -= (int64_t)by_b;
 }
 
+pc_kept pc_kept_of_layer(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
+                         int kinds) {
+    pc_kept layer = layer_kept(model, slice, part, kinds);
+    add_policy(model, cut, slice, part->recompute, kinds, &layer);
+    return layer;
+}
+
+void pc_kept_of_ends(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
+                     pc_kept ends[2]) {
+    ends[0] = part->has_embedding ? embedding_kept(model, slice) : (pc_kept){0};
+    ends[1] = !part->has_head         ? (pc_kept){0}
+              : cut->vocab_stages > 0 ? shared_head_kept(slice)
+                                      : head_kept(model, slice, cut->cross_entropy);
+}
+
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
     pc_slice x = pc_slice_of_part(model, cut, part);
-    kept layer = layer_kept(model, &x, part), ends[2] = {{0}};
+    pc_kept layer = pc_kept_of_layer(model, cut, &x, part, PC_KEPT_OF_LAYERS), ends[2];
     const layers_of layers = layers_of_part(part, forms);
-    add_policy(model, cut, &x, part->recompute, &layer);
-    if (part->has_embedding) ends[0] = embedding_kept(model, &x);
-    if (part->has_head)
-        ends[1] = cut->vocab_stages > 0 ? shared_head_kept(&x) : head_kept(model, &x, cut->cross_entropy);
-    pc_wide of_ends = ends[0].whole + ends[1].whole, sum = taken_of(&layer, &layers, forms) + of_ends;
+    const pc_kept_states states = pc_kept_states_of(&layer, part, forms);
+    pc_kept_of_ends(model, cut, &x, part, ends);
+    pc_wide of_ends = ends[0].whole + ends[1].whole, sum = pc_kept_in_state(&layer, &states.taken) + of_ends;
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
-    pc_wide working = working_bytes(&x, part, cut, layers_working(&layer, &ends[1], &layers, forms));
-    working += earlier_gradients(&x, part);
+    pc_wide working = working_bytes(&x, part, cut, pc_working_on_layers(&layer, &ends[1], part, forms));
+    working += pc_gradients_of_earlier(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
     *activation = (pc_part_activation){.taken = (int64_t)sum,
                                        .b_frees = (int64_t)b_frees,
-                                       .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
+                                       .kept = (int64_t)(pc_kept_in_state(&layer, &states.kept) + of_ends),
                                        .working = (int64_t)working};
     if (part->offloaded_layers == 0) return PC_OK;
     pc_wide sent = sent_of_layer(model, cut, &x, part, &layer);
@@ -352,7 +438,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
 /* The broadcast input; of the loss what head_kept has; with one barrier the input's gradient, of every slice. */
 int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut) {
     pc_slice x = pc_slice_of(model, cut);
-    kept head = head_kept(model, &x, cut->cross_entropy);
+    pc_kept head = head_kept(model, &x, cut->cross_entropy);
     pc_wide rows = (pc_wide)x.norm_tokens * x.hidden;
     return (int64_t)(head.whole - 2 * rows + (cut->vocab_barriers == 1 ? 2 * rows : 0));
 }

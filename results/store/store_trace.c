@@ -47,6 +47,26 @@ static const pc_store_array columns[] = {
     PLAIN("device_peak_bytes", DEVICE, INT64, device_peak_bytes, "B", "peak activation memory of the stage"),
 };
 
+#define KIND(column_name, kind, text)                                                                                  \
+    {                                                                                                                  \
+        {.name = column_name,                                                                                          \
+         .unit = "B",                                                                                                  \
+         .description = text,                                                                                          \
+         .type = PC_FIELD_INT64,                                                                                       \
+         PC_FIELD_AT(pc_activation_bytes, of[PC_ACTIVATION_##kind])},                                                  \
+            sizeof(pc_activation_bytes), AXIS_LEVEL, offsetof(pc_replay, trace.level_kinds)                            \
+    }
+
+/* What levels are made of, on clusters; older files say nothing of it. */
+static const pc_store_array kind_columns[] = {
+    KIND("level_attention_bytes", ATTENTION, "of it attention and its matrices"),
+    KIND("level_mlp_bytes", MLP, "of it the MLP"),
+    KIND("level_norms_bytes", NORMS, "of it what norms read, with the inputs of recomputed layers"),
+    KIND("level_embedding_bytes", EMBEDDING, "of it the embedding"),
+    KIND("level_head_bytes", HEAD, "of it the head: norm, logits, loss"),
+    KIND("level_offloaded_bytes", OFFLOADED, "of it what goes to the host, as long as it is here"),
+};
+
 /* What goes between stages; older files say nothing of it. */
 static const pc_store_array transfer_columns[] = {
     PLAIN("transfer_from", TRANSFER, INT32, trace.transfer_from, "1", "stage that sends"),
@@ -61,6 +81,7 @@ static const pc_store_array transfer_columns[] = {
 };
 
 static const pc_store_arrays of_all = {columns, sizeof columns / sizeof columns[0], 4 * PC_PASSES_MAX};
+static const pc_store_arrays of_kinds = {kind_columns, sizeof kind_columns / sizeof kind_columns[0], 4 * PC_PASSES_MAX};
 static const pc_store_arrays of_transfers = {transfer_columns, sizeof transfer_columns / sizeof transfer_columns[0],
                                              4 * PC_PASSES_MAX};
 
@@ -69,6 +90,8 @@ static const pc_store_arrays of_transfers = {transfer_columns, sizeof transfer_c
         .name = column_name, .unit = unit_text, .description = text, .type = PC_FIELD_INT64,                           \
         PC_FIELD_AT(pc_device_memory, member)                                                                          \
     }
+
+#define PART(column_name, kind, text) MEMORY(column_name, kinds[PC_MEMORY_##kind], "B", text)
 
 /* What a device's memory is taken by; of runs on a cluster alone. Their array stands beside the replay. */
 static const pc_field memory_columns[] = {
@@ -81,6 +104,26 @@ static const pc_field memory_columns[] = {
     MEMORY("device_peak_ps", peak_ps, "ps", "when the peak is reached first"),
     MEMORY("device_capacity_bytes", capacity_bytes, "B", "what the stage's GPU has room for"),
 };
+
+/* What its peak is made of beside parameters, gradients and optimizer state; older files do not say. */
+static const pc_field part_columns[] = {
+    PART("device_attention_bytes", ATTENTION,
+         "activations of attention and its matrices on the stage's GPU at its peak"),
+    PART("device_mlp_bytes", MLP, "the same of the MLP"),
+    PART("device_norms_bytes", NORMS, "the same of what norms read"),
+    PART("device_embedding_bytes", EMBEDDING, "the same of the embedding"),
+    PART("device_head_bytes", HEAD, "the same of the head"),
+    PART("device_offloaded_bytes", OFFLOADED, "the same of what goes to the host, as long as it is here"),
+    PART("device_boundary_bytes", BOUNDARY, "buffers on the stage's GPU: what goes between stages"),
+    PART("device_gathered_bytes", GATHERED, "the same: units or buckets of ZeRO 2 and 3"),
+    PART("device_context_bytes", CONTEXT, "the same: keys and values of context parallelism"),
+    PART("device_sequence_bytes", SEQUENCE, "the same: the gathered sequence"),
+    PART("device_recomputation_bytes", RECOMPUTATION, "the same: what a pass makes again"),
+    PART("device_loss_bytes", LOSS, "the same: what the loss works with"),
+    PART("device_copies_bytes", COPIES, "the same: layers on their way to the host and back"),
+    PART("device_step_bytes", STEP, "the same: what the step needs beyond the peak of activations"),
+};
+static const pc_fields of_parts = {part_columns, sizeof part_columns / sizeof *part_columns, sizeof(pc_device_memory)};
 
 static const pc_fields of_memory = {memory_columns, sizeof memory_columns / sizeof *memory_columns,
                                     sizeof(pc_device_memory)};
@@ -162,6 +205,8 @@ int pc_trace_record_arrays(const pc_trace_record *record, pc_trace_array arrays[
     find_lengths(&record->replay, lengths);
     int count = pc_store_arrays_list(&of_all, replay, lengths, false, arrays);
     count += pc_store_arrays_list(&of_transfers, replay, lengths, !record->has_transfers, arrays + count);
+    const bool no_kinds = !record->replay.trace.level_kinds;
+    count += pc_store_arrays_list(&of_kinds, replay, lengths, no_kinds, arrays + count);
     count += pc_store_engine_arrays(record, arrays + count);
     arrays[count++] =
         (pc_trace_array){offsetof(pc_trace_record, memory), sizeof *record->memory, record->devices, true};
@@ -205,7 +250,10 @@ static pc_code write_out_of_memory(hid_t group, const pc_replay *replay, pc_erro
 
 static pc_code write_memory(hid_t group, const pc_run_detail *detail, pc_error *error) {
     bool is_known = detail->memory && detail->devices == detail->replay.devices;
-    return is_known ? pc_fields_write_whole(group, &of_memory, detail->memory, detail->devices, error) : PC_OK;
+    if (!is_known) return PC_OK;
+    pc_code code = pc_fields_write_whole(group, &of_memory, detail->memory, detail->devices, error);
+    bool has_parts = !code && detail->replay.trace.level_kinds;
+    return has_parts ? pc_fields_write_whole(group, &of_parts, detail->memory, detail->devices, error) : code;
 }
 
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error) {
@@ -215,6 +263,7 @@ pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_
     pc_code code = write_head(group, schedule, replay, error);
     if (!code) code = write_out_of_memory(group, replay, error);
     if (!code) code = pc_store_arrays_write(group, &of_all, replay, lengths, error);
+    if (!code && replay->trace.level_kinds) code = pc_store_arrays_write(group, &of_kinds, replay, lengths, error);
     if (!code && replay->trace.transfer_from)
         code = pc_store_arrays_write(group, &of_transfers, replay, lengths, error);
     if (!code) code = write_memory(group, detail, error);
@@ -266,6 +315,8 @@ static pc_code read_columns(hid_t group, pc_trace_record *record, pc_error *erro
     pc_replay_trace *trace = &record->replay.trace;
     int64_t lengths[AXES] = {-1, -1, -1, record->devices};
     pc_code code = pc_store_arrays_read(group, &of_all, &record->replay, lengths, error);
+    if (!code && pc_h5_has(group, kind_columns[0].field.name))
+        code = pc_store_arrays_read(group, &of_kinds, &record->replay, lengths, error);
     record->has_transfers = !code && pc_h5_has(group, transfer_columns[0].field.name);
     if (record->has_transfers) code = pc_store_arrays_read(group, &of_transfers, &record->replay, lengths, error);
     trace->pass_count = lengths[AXIS_PASS];
@@ -279,7 +330,15 @@ static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error
     if (!pc_h5_has(group, memory_columns[0].name)) return PC_OK;
     record->memory = pc_alloc((size_t)record->devices, sizeof *record->memory);
     if (!record->memory) return pc_error_no_memory(error);
-    return pc_fields_read_known(group, NULL, &of_memory, record->memory, record->devices, error);
+    pc_code code = pc_fields_read_known(group, NULL, &of_memory, record->memory, record->devices, error);
+    if (code || !record->replay.trace.level_kinds) return code;
+    code = pc_fields_read_known(group, NULL, &of_parts, record->memory, record->devices, error);
+    for (int d = 0; !code && d < record->devices; d++) {
+        pc_device_memory *x = &record->memory[d];
+        const int64_t state[] = {x->parameters, x->gradients, x->optimizer};
+        memcpy(x->kinds, state, sizeof state);
+    }
+    return code;
 }
 
 /* The part of "pass_chunk", "transfer_chunk" and so on that is out of range; NULL if all is well. */
@@ -304,6 +363,14 @@ static bool has_its_passes(const pc_trace_record *record) {
     return record->replay.out_of_memory || all <= record->replay.trace.pass_count;
 }
 
+static bool adds_up(const pc_activation_bytes *kinds, int64_t sum) {
+    for (int kind = 0; kind < PC_ACTIVATION_KINDS; kind++) {
+        if (kinds->of[kind] < 0 || kinds->of[kind] > sum) return false;
+        sum -= kinds->of[kind];
+    }
+    return sum == 0;
+}
+
 /* Whoever draws or exports the trace uses these numbers as indices. */
 static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
     const pc_replay_trace *trace = &record->replay.trace;
@@ -317,6 +384,8 @@ static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
         if (!pc_store_is_within(trace->level_device[i], 0, record->devices))
             return pc_store_refuse(error, "level_device");
         if (trace->level_time_ps[i] < 0) return pc_store_refuse(error, "level_time_ps");
+        if (trace->level_kinds && !adds_up(&trace->level_kinds[i], trace->level_bytes[i]))
+            return pc_store_refuse(error, kind_columns[0].field.name);
     }
     return PC_OK;
 }

@@ -414,7 +414,7 @@ class Engine(Format):
         self.bad(2, f"{self.results}: run first/x.zb-h1: kept no trace of the engine; expected one of a run with "
                     "`engine: events` and `trace: true`", self.results, "--run", "first/x.zb-h1", "--to", "csv",
                  "--table", "loads")
-        self.bad(2, "--table: unknown table 'lods' (did you mean loads?); expected passes, transfers, levels, links, loads, "
+        self.bad(2, "--table: unknown table 'lods' (did you mean loads?); expected passes, transfers, levels, kinds, links, loads, "
                     "flows, queue, memory or work", self.results, "--run", self.RUN, "--to", "csv", "--table", "lods")
         for arguments in (["--run", self.RUN, "--to", "chrome"], ["--to", "csv"]):
             self.bad(2, "--table: one of a run's tables, as csv; expected --run RUN and --to csv beside it",

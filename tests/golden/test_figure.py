@@ -343,8 +343,8 @@ class Links(Drawn):
              ["links", "--run", "1", *out]),
             (f"{self.results}: no run 'nobody'; expected the name or number of one, or SCENARIO/NAME",
              ["links", "--run", "nobody", *out]),
-            ("figure: --run is of links; expected RESULTS.h5 links beside it", ["--run", "2", *out]),
-            ("figure: --top is of links; expected RESULTS.h5 links beside it", ["links.zb-h1", "--top", "2", *out]),
+            ("figure: --run is of links and memory-kinds; expected RESULTS.h5 links or memory-kinds beside it", ["--run", "2", *out]),
+            ("figure: --top is of links and memory-kinds; expected RESULTS.h5 links or memory-kinds beside it", ["links.zb-h1", "--top", "2", *out]),
             ("--top: 65: out of range; expected a whole number from 1 to 64", ["links", "--top", "65", *out]),
         ]
         for message, arguments in cases:
