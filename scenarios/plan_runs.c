@@ -2,14 +2,13 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
+#include "models/workload/layout.h"
 #include "scenarios/expand.h"
 #include "scenarios/library_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *const layout_words[] = {"even", "ends", "own"};
 
 static bool has_chunks(const pc_plan_choice *choice) {
     return choice->generator->chunks_min != choice->generator->chunks_max;
@@ -74,7 +73,7 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
     case PC_CHOICE_RECOMPUTE:
         return (pc_value){.text = recompute_name(scenario, from)};
     case PC_CHOICE_LAYOUT:
-        return (pc_value){.text = layout_words[from->layout]};
+        return (pc_value){.text = pc_layout_name(from->layout)};
     case PC_CHOICE_RANK_ORDER:
         return (pc_value){.order = from->order};
     default:

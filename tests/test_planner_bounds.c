@@ -41,10 +41,12 @@ typedef struct what_was_seen {
     double mean;
 } what_was_seen;
 
-/* Of an order of its own, whose parts between the first and the last are alike: no recipe leaves some layers wide. */
+/* Of an order of its own, whose parts between the first and the last, of a stage, are alike: no recipe leaves some
+ * layers wide, and none has a layer more. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    return !choice->generator->searches && low->bf16_first == 0 && low->bf16_last == 0;
+    bool differ = choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp;
+    return !differ && !choice->generator->searches && low->bf16_first == 0 && low->bf16_last == 0;
 }
 
 static void check_memory(const plan_bounds *bounds, const pc_iteration *iteration, bool is_exact, const char *what) {

@@ -129,8 +129,9 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 /* ---- what they take ---- */
 
 /* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
- * bits, all, or some at the model's beginning or end. */
-enum { TIMED_SORTS = 6 };
+ * bits, all, or some at the model's beginning or end; and of a balanced layout
+ * those with a layer more or less. */
+enum { TIMED_SORTS = 24 };
 
 /* What an outline's overlaps and network make of its times. */
 typedef struct reading {
@@ -229,9 +230,9 @@ static void add_hops(const reading *view, plan_cell *cell, plan_cell *next) {
 static bool reduces_behind(const reading *view) {
     const pc_outline *outline = view->outline;
     if (view->scope == SCOPE_SHAPE) return false;
-    return view->scope == SCOPE_ONE ? pc_outline_reduces_behind(outline)
-                                    : outline->dp.ranks > 1 &&
-                                          (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
+    return view->scope == SCOPE_ONE
+               ? pc_outline_reduces_behind(outline)
+               : outline->dp.ranks > 1 && (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
 }
 
 /* A backward pass is a B and a W, or a BW; of a schedule that mixes them either. */

@@ -11,7 +11,8 @@
  * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, and of two replicas in one pipeline:
  * all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
- * - orders that differ in an axis of one rank only; layouts that give every part as many layers;
+ * - orders that differ in an axis of one rank only; layouts that give every part as many layers by their names
+ *   (BALANCED, which goes by time, is a point of its own where there are several parts);
  * - values that stand twice.
  * A layout that does not divide the layers is no point beside one that does; if none of the listed layouts does, the
  * first one is a point, which breaks a rule.
@@ -46,6 +47,9 @@ typedef struct pc_plan_list {
     int count;
 } pc_plan_list;
 
+/* Beside those of pc_cut_layout: the first of EVEN, ENDS and OWN that divides the layers (pc_layout_auto). */
+enum { PC_PLAN_LAYOUT_AUTO = PC_CUT_BALANCED + 1 };
+
 typedef struct pc_plan_space {
     const pc_plan_base *bases;
     int base_count;
@@ -53,7 +57,7 @@ typedef struct pc_plan_space {
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     pc_plan_list tp, pp, dp, cp;
     pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
-    pc_plan_list layouts; /* pc_cut_layout: EVEN, ENDS or OWN; the bases' own layout does not count */
+    pc_plan_list layouts; /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */
     pc_plan_list zero;

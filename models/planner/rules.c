@@ -2,6 +2,7 @@
 #include "models/planner/space.h"
 
 #include "models/training/outline.h"
+#include "models/workload/layout.h"
 
 #include <inttypes.h>
 
@@ -45,14 +46,17 @@ static bool interleaves_nothing(const pc_plan_choice *choice) {
     return (choice->pp == 1 && choice->chunks > 1) || (has_choice && choice->chunks == 1);
 }
 
-pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
-    const pc_plan_base *base = &space->bases[choice->base];
-    pc_cut cut = {.layout = choice->layout};
+bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout) {
+    bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
     int parts = plan_parts_of(choice);
+    if (parts > PC_PARTS_MAX || (layout == PC_CUT_BALANCED && has_two)) return false;
+    return pc_layout_divides(layout, space->bases[choice->base].spec.model.layers, parts);
+}
+
+pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
     if (choice->dp == 0) return break_rule(broken, PC_PLAN_RULE_GPUS);
     if (interleaves_nothing(choice)) return break_rule(broken, PC_PLAN_RULE_INTERLEAVING);
-    if (parts > PC_PARTS_MAX || pc_cut_check_layout(&base->spec.model, &cut, parts, NULL))
-        return break_rule(broken, PC_PLAN_RULE_LAYERS);
+    if (!plan_layout_divides(space, choice, choice->layout)) return break_rule(broken, PC_PLAN_RULE_LAYERS);
     return PC_OK;
 }
 

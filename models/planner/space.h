@@ -59,6 +59,12 @@ int plan_chunks_of(const pc_generator *generator, int64_t listed);
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice);
 
 /* The parts into which the choice cuts the model. */
+/* Whether the layers divide over the choice's parts; stages with two replicas' parts are not balanced. */
+bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout);
+
+/* What a listed layout comes to over the choice's parts: AUTO is one of the others. */
+pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
+
 int plan_parts_of(const pc_plan_choice *choice);
 
 /* Whether the number is a point: the lowest of those that mean the same. And whether two that differ in one digit mean

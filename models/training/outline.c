@@ -4,6 +4,7 @@
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/training/expand_replicas.h"
+#include "models/training/outline_balance.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
@@ -75,6 +76,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
                             cut.pp, cut.dp);
     pc_code code = check_shard_group(spec, error);
     if (!code) code = check_units(spec, error);
+    if (!code) code = pc_outline_check_balanced(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
@@ -234,7 +236,8 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
     split_replicas(outline);
-    code = add_parts(outline, error);
+    code = pc_outline_balance(outline, error);
+    if (!code) code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
     if (!code) code = pc_outline_add_state(outline, error);
     return code;
@@ -274,6 +277,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
 }
 
 void pc_outline_free(pc_outline *outline) {
+    pc_free(outline->layers_of_part);
     pc_free(outline->part_costs);
     pc_free(outline->chunks_of);
     pc_free(outline->device);

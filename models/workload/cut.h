@@ -79,8 +79,9 @@ typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSO
 
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
- * share the layers evenly. LISTED: as layers_of_part says. */
-typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED } pc_cut_layout;
+ * share the layers evenly. LISTED: as layers_of_part says. BALANCED: so that the slowest stage is the fastest possible,
+ * by what layers, embedding and head take (layout_balance.h); whoever knows the costs makes a list of it. */
+typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED, PC_CUT_BALANCED } pc_cut_layout;
 
 /* How ranks of context parallelism, each with 1 / cp of every sequence, come to the keys and values of all;
  * Megatron-LM's cp_comm_type. P2P: keys and values go round a ring, beside attention to those that are there.
@@ -209,7 +210,7 @@ int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
  * asks. Of the cut only the layout and its lists are looked at. */
 pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
-/* Part `part` of `parts` of a checked cut. */
+/* Part `part` of `parts` of a checked cut whose layout is not BALANCED. */
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
 
 #ifdef __cplusplus
