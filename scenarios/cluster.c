@@ -338,6 +338,7 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->dp = (int)shape->dp;
     cut->cp = (int)shape->cp;
     cut->chunks = pc_setting_chunks(setting);
+    cut->sequence_split = (pc_sequence_split)pc_setting_integer(setting, PC_KEY_SEQUENCE_SPLIT);
     cut->sequence_parallel = shape->tp > 1 && may_cut;
     cut->microbatch_size = shape->microbatch_size;
     cut->microbatches = shape->microbatches;
@@ -403,6 +404,13 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     return PC_OK;
 }
 
+/* Texts that were read before. */
+static pc_code fill_offload(const pc_setting *setting, pc_offload *offload, pc_error *error) {
+    pc_code code = pc_offload_parse(pc_setting_text(setting, PC_KEY_OFFLOAD), &offload->kinds, error);
+    if (code || !setting->given[PC_KEY_OFFLOAD_MODULES]) return code;
+    return pc_offload_modules_parse(setting->value[PC_KEY_OFFLOAD_MODULES].text, &offload->modules, error);
+}
+
 static pc_rank_order order_of(const pc_setting *setting) {
     pc_rank_order order = setting->value[PC_KEY_RANK_ORDER].order;
     if (!setting->given[PC_KEY_RANK_ORDER])
@@ -416,6 +424,7 @@ static void fill_iteration(const pc_setting *setting, const cluster_shape *shape
     choose_kernels(setting, &spec->machine.gpu, NULL); /* which check_kernels has let through */
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->order = order_of(setting);
+    spec->sequence_slices = (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
 }
 
@@ -491,6 +500,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     if (!code) fill_exchange(setting, &made.iteration);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
+    if (!code) code = fill_offload(setting, &made.iteration.cut.offload, error);
     if (code) {
         pc_run_spec_free(&made);
         return code;

@@ -156,6 +156,14 @@ static pc_code parse_switch(const char *text, pc_value *value, pc_error *error) 
     return code;
 }
 
+static pc_code parse_offload(pc_value_kind kind, const char *text, pc_value *value, pc_error *error) {
+    int32_t bits;
+    pc_code code =
+        kind == PC_VALUE_OFFLOAD ? pc_offload_parse(text, &bits, error) : pc_offload_modules_parse(text, &bits, error);
+    if (!code) value->text = text;
+    return code;
+}
+
 const char *pc_word_of(pc_key key, int64_t index, size_t *length) {
     const char *word = pc_setting_rule_of(key)->words;
     for (; index > 0; index--) word = strchr(word, '|') + 1;
@@ -305,6 +313,9 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return pc_recompute_parse(text, value, error);
     case PC_VALUE_MODULES:
         return pc_recompute_parse_modules(text, value, error);
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_OFFLOAD_MODULES:
+        return parse_offload(rule->kind, text, value, error);
     case PC_VALUE_ORDER:
         return pc_rank_order_parse(text, &value->order, error);
     case PC_VALUE_PRICE:
@@ -330,6 +341,8 @@ const char *pc_value_name(pc_key key, pc_value value) {
         return value.reference->name;
     case PC_VALUE_RECOMPUTATION:
     case PC_VALUE_LAYOUT:
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_OFFLOAD_MODULES:
         return value.text;
     case PC_VALUE_SCHEDULE:
         return value.generator->name;
@@ -416,13 +429,18 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SIZE] = "size, more than zero",
         [PC_VALUE_BANDWIDTH] = "bandwidth",
         [PC_VALUE_FRACTION] = "number, 0 to 1",
-        [PC_VALUE_LAYOUT] = "`auto`, `even`, `ends`, `own`, or a list such as `\"3,4,4,3\"`",
+        [PC_VALUE_LAYOUT] = "`auto`, `even`, `ends`, `own`, `balanced`, or a list such as `\"3,4,4,3\"`",
         [PC_VALUE_SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
         [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
+        [PC_VALUE_OFFLOAD] =
+            "`none`, or of `fine-grained`, `selective`, `full`, `optimizer` and `parameters` some, joined "
+            "by +",
+        [PC_VALUE_OFFLOAD_MODULES] =
+            "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by +",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",

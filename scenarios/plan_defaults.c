@@ -26,6 +26,7 @@ static bool can_cut(const pc_plan_scenario *scenario, int64_t tp, int parts) {
     bool can = false;
     cut.tp = (int)tp;
     cut.sequence_parallel = false;
+    cut.offload = (pc_offload){0}; /* what it needs depends on sizes that are chosen later */
     for (int i = 0; i < layouts->count && !can; i++) {
         int64_t listed = layouts->values[i].whole;
         cut.layout = listed == PC_PLAN_LAYOUT_AUTO ? pc_layout_auto(spec->model.layers, parts) : (pc_cut_layout)listed;

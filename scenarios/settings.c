@@ -39,6 +39,8 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define RECOMPUTATION       KIND(RECOMPUTATION, "")
 #define RECOMPUTED_MODULES  KIND(MODULES, "")
 #define ORDER               KIND(ORDER, "")
+#define OFFLOAD             KIND(OFFLOAD, "")
+#define OFFLOADED_MODULES   KIND(OFFLOAD_MODULES, "")
 #define PRICE               KIND(PRICE, "1/h")
 #define JITTER              KIND(JITTER, "")
 #define SLOWDOWN            KIND(SLOWDOWN, "")

@@ -37,6 +37,8 @@ typedef enum pc_value_kind {
     PC_VALUE_RECOMPUTATION,
     PC_VALUE_MODULES, /* names with commas between; in a file a list, too */
     PC_VALUE_ORDER,
+    PC_VALUE_OFFLOAD,
+    PC_VALUE_OFFLOAD_MODULES,
     PC_VALUE_PRICE,
     PC_VALUE_DURATION,
     PC_VALUE_JITTER,

@@ -353,11 +353,11 @@ static void test_offloading_that_cannot_be(void **state) {
     spec = offloading(10, 50e9);
     spec.cut.pp = 2;
     expect_infeasible(&spec, "activation_offload_layers 10 beside pp or chunks over 1; expected neither pipeline nor "
-                             "recomputation with it");
+                             "recomputation with it, or offload fine-grained");
     spec = offloading(10, 50e9);
     spec.cut.recompute = PC_RECOMPUTE_FULL;
     expect_infeasible(&spec, "activation_offload_layers 10 beside recompute; expected neither pipeline nor "
-                             "recomputation with it");
+                             "recomputation with it, or offload fine-grained");
     spec = offloading(10, 50e9);
     spec.generator = pc_generator_find("zb-h1");
     expect_infeasible(&spec,

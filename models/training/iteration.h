@@ -76,6 +76,7 @@ typedef struct pc_iteration_spec {
     pc_cut cut;
     pc_machine machine;
     pc_rank_order order;
+    int sequence_slices;           /* of schedules that have slices, where a plan chooses them; 0: their own */
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */
@@ -131,6 +132,7 @@ typedef struct pc_device_memory {
     int64_t peak_bytes;
     pc_time peak_ps;
     int64_t capacity_bytes;
+    int64_t host_bytes; /* of the host's memory, for this GPU, the most */
 } pc_device_memory;
 
 /* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, in seconds, none

@@ -76,6 +76,7 @@ typedef struct pc_device_outline {
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes; /* in all */
+    int64_t host_bytes;     /* of state that is on the host */
     pc_hop hop;             /* to the next device */
     double message_s;       /* over it, alone */
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */

@@ -18,12 +18,15 @@ pc_code pc_outline_check_balanced(const pc_iteration_spec *spec, pc_error *error
 static pc_code find_part_s(const pc_outline *outline, pc_collective_memo *memo, const pc_part *part, double *seconds,
                            pc_error *error) {
     pc_part_cost cost = {.part = *part};
-    pc_code code = outline->memo ? pc_outline_memo_find_part(outline, &cost, error)
-                                 : pc_part_cost_make(outline, memo, &cost, error);
+    pc_code code = PC_OK;
     *seconds = 0;
-    for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-        if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
-            *seconds += cost.pass[kind].compute_s + cost.pass[kind].tp_s + cost.pass[kind].cp_s;
+    for (; !code && cost.part.slice < pc_cut_slices(&outline->cut); cost.part.slice++) {
+        code = outline->memo ? pc_outline_memo_find_part(outline, &cost, error)
+                             : pc_part_cost_make(outline, memo, &cost, error);
+        for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+                *seconds += cost.pass[kind].compute_s + cost.pass[kind].tp_s + cost.pass[kind].cp_s;
+    }
     return code;
 }
 
@@ -35,7 +38,7 @@ static pc_code find_layout_times(const pc_outline *outline, pc_layout_times *tim
     cut.layout = PC_CUT_EVEN;
     pc_part all = pc_cut_part(model, &cut, 1, 0), end = all;
     all.has_embedding = all.has_head = false;
-    end.layers = end.wide_layers = end.local_layers = 0;
+    end.layers = end.wide_layers = end.local_layers = end.offloaded_layers = 0;
     pc_part embedding = end, head = end;
     embedding.has_head = head.has_embedding = false;
     pc_code code = find_part_s(outline, &memo, &all, &times->layer_s, error);

@@ -4,6 +4,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
+#include "models/training/state_host.h"
 
 bool pc_outline_has_wide_shards(const pc_outline *outline) {
     return pc_outline_has_units(outline) && outline->spec->fsdp_version != PC_FSDP_MEGATRON;
@@ -90,8 +91,11 @@ static pc_code fill_traffic(const pc_outline *outline, double parameters, double
     x->gradient_bytes = gradients;
     x->gather_bytes = gather.sent_bytes;
     x->reduce_bytes = reduce.sent_bytes + replicate.sent_bytes;
-    pc_code code = pc_outline_time("parameters", gather.seconds, 1, &x->gather_ps, error);
-    if (!code) code = pc_outline_time("gradients", reduce.seconds, 1, &x->reduce_ps, error);
+    pc_code code = pc_outline_time("parameters", gather.seconds + pc_outline_share_copy_s(outline, gathered), 1,
+                                   &x->gather_ps, error);
+    if (!code)
+        code = pc_outline_time("gradients", reduce.seconds + pc_outline_share_copy_s(outline, gradients), 1,
+                               &x->reduce_ps, error);
     if (!code) code = pc_outline_time("gradients", replicate.seconds, 1, &x->replicate_ps, error);
     if (!code && copies_out)
         code = pc_outline_time("copy of parameters", copy_s(outline, 2 * gathered), 1, &x->copy_out_ps, error);

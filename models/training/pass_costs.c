@@ -116,8 +116,9 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
 
 double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,
                          double launch_bound_s) {
-    bool copies = part->activation.offloaded > 0 && kind != PC_PASS_R && kind != PC_PASS_W;
-    double copies_s = copies ? (double)part->activation.offloaded / outline->spec->machine.host_link_bytes_per_s : 0;
+    bool is_within = part->activation.offloaded > 0 && !pc_offload_is_beside_passes(&outline->cut.offload);
+    bool copies = is_within && kind != PC_PASS_R && kind != PC_PASS_W;
+    double copies_s = copies ? (double)part->activation.offloaded / pc_machine_host_link(&outline->spec->machine) : 0;
     return copies_s > launch_bound_s ? copies_s : launch_bound_s;
 }
 

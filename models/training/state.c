@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/training/outline_units.h"
+#include "models/training/state_host.h"
 
 #include <stddef.h>
 
@@ -92,25 +93,29 @@ static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_erro
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     pc_alone gathering = pc_outline_alone_by(pc_outline_gathering(outline, device, chunk));
     x->gather_bytes = gathering.sent_bytes;
-    return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
+    double copied_s = pc_outline_share_copy_s(outline, gathered_bytes(outline, device, chunk));
+    return pc_outline_time("parameters", gathering.seconds + copied_s, x->buckets, &x->gather_ps, error);
 }
 
-/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
+/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. Of the
+ * slices of a sequence the first has them, whose backward pass is the last of its microbatch. */
 static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_chunk_outline *like = find_like(outline, device, chunk);
     if (like) {
+        bool is_later = outline->part_costs[x->sort].part.slice > 0;
         *x = *like;
-        return pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
+        return !is_later && pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
-    if (outline->dp.ranks <= 1) return PC_OK;
+    if (outline->dp.ranks <= 1 || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
     if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
         return error ? error->code : PC_ERROR_INPUT;
     double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
     pc_alone reduction = reduce(outline, gradients);
     x->reduce_bytes = reduction.sent_bytes;
-    pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
+    double seconds = reduction.seconds + pc_outline_share_copy_s(outline, gradients);
+    pc_code code = pc_outline_time("gradients", seconds, x->buckets, &x->reduce_ps, error);
     return code || outline->cut.zero == 0 ? code : add_gathering(outline, device, chunk, error);
 }
 
@@ -219,6 +224,14 @@ static int moved_by_step(const pc_outline *outline) {
     return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
 }
 
+/* Of them, those that the GPU does not move of a parameter that the host steps: Adam's, or, where its gradient is
+ * there, all. */
+static int moved_by_host(const pc_outline *outline) {
+    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
+    bool has_gradients = outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS;
+    return has_gradients ? moved_by_step(outline) : moved_by_adam(outline) + width - FP32_BYTES;
+}
+
 /* Its launches: norm, clipping, Adam, zeroing; and a copy. */
 static int step_launches(const pc_outline *outline) {
     bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
@@ -232,10 +245,11 @@ static int64_t stepped(const pc_outline *outline, const pc_device_outline *held)
     return pc_divide_up(held->parameter_count, dp);
 }
 
-/* Every rank zeroes all the gradients that it holds. */
+/* Every rank zeroes all the gradients that it holds. What is on the host the CPU steps (state_host.c): of its
+ * parameters Adam has no bytes here. */
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
-    int64_t count = stepped(outline, x);
+    int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
     bool is_as_before = d > 0 && x[-1].parameter_count == x->parameter_count &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest;
     if (is_as_before) {
@@ -244,19 +258,20 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     }
     pc_operations step; /* zeroing what is not used of it would take longer than all the rest */
     step.count = 1;
-    step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
-                                  .name = "step",
-                                  .function = "adam",
-                                  .batch = 1,
-                                  .m = count,
-                                  .n = 1,
-                                  .k = 1,
-                                  .bytes = moved_by_step(outline) * count + x->fixed_gradients,
-                                  .launches = step_launches(outline),
-                                  .repeat = 1};
+    step.list[0] =
+        (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
+                       .name = "step",
+                       .function = "adam",
+                       .batch = 1,
+                       .m = count,
+                       .n = 1,
+                       .k = 1,
+                       .bytes = moved_by_step(outline) * count + x->fixed_gradients - moved_by_host(outline) * on_host,
+                       .launches = step_launches(outline),
+                       .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
     double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
-    return pc_outline_time("step", seconds, 1, &x->step_ps, error);
+    return pc_outline_time("step", seconds + pc_outline_host_step_s(outline, on_host), 1, &x->step_ps, error);
 }
 
 /* ---- memory ---- */
@@ -313,8 +328,10 @@ static void add_memory(pc_outline *outline, int d) {
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
-    int64_t working = working_bytes(outline, d),
-            copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
+    int64_t working = working_bytes(outline, d), count = stepped(outline, x);
+    int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
+    int64_t copy = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
+    pc_outline_move_state(outline, count, x);
     x->fixed_buffers = working + buffer_bytes(outline, d);
     x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);

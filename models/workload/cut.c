@@ -3,6 +3,8 @@
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
 #include "models/workload/layout.h"
+#include "models/workload/offload_check.h"
+#include "models/workload/sequence_slices.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -292,21 +294,6 @@ static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int
     return PC_OK;
 }
 
-/* As Megatron-LM, which refuses both (megatron/core/transformer/transformer_config.py). */
-static pc_code check_offload(const pc_model *model, const pc_cut *cut, pc_error *error) {
-    if (cut->offload_layers == 0) return PC_OK;
-    if (cut->offload_layers < 0 || cut->offload_layers > model->layers)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "activation_offload_layers %" PRId64 " of %" PRId64 " layers; expected 0 to all of them",
-                            cut->offload_layers, model->layers);
-    bool recomputes = cut->recompute_of_part || cut->recompute != PC_RECOMPUTE_NONE;
-    if (cut->pp == 1 && cut->chunks <= 1 && !recomputes) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "activation_offload_layers %" PRId64 " beside %s; expected neither pipeline nor recomputation "
-                        "with it",
-                        cut->offload_layers, recomputes ? "recompute" : "pp or chunks over 1");
-}
-
 /* ---- what a recipe asks of dimensions ---- */
 
 /* Every product's rows and inner dimension, in all three roles: tokens, and both sides of the rank's matrices. */
@@ -358,7 +345,8 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;
-    code = check_offload(model, cut, error);
+    if ((code = pc_sequence_slices_check(model, cut, error))) return code;
+    code = pc_offload_check(model, cut, error);
     if (!code) code = check_balanced(cut, error);
     return code ? code : check_recomputation(model, cut, parts, error);
 }
@@ -398,12 +386,14 @@ static int64_t local_layers(const pc_model *model, const pc_cut *cut, int parts,
 
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
-    return (pc_part){.layers = layers_of(model, cut, parts, part),
+    int64_t layers = layers_of(model, cut, parts, part);
+    return (pc_part){.layers = layers,
                      .wide_layers = wide_layers(model, cut, parts, part),
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
                      .recompute = recomputation.kind,
                      .recompute_layers = recomputation.layers,
-                     .recompute_modules = recomputation.modules};
+                     .recompute_modules = recomputation.modules,
+                     .offloaded_layers = pc_offloaded_layers(cut, parts, part, layers)};
 }

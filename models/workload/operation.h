@@ -61,7 +61,8 @@ typedef struct pc_operation {
                                * what they write; of others as precision */
     int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank; of
                       * documents or chunks, times those of a sequence, rounded up */
-    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
+                      * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
     int64_t window;  /* ATTENTION: of the n keys a query sees the last so many; 0: all */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed). Causality is not counted as a saving, as in

@@ -144,7 +144,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                            pc_operations *operations, pc_error *error) {
     pc_operations made;
     pc_builder b = {.model = model,
-                    .slice = pc_slice_of(model, cut),
+                    .slice = pc_slice_of_part(model, cut, part),
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .gathers_low_weights = pc_cut_gathers_low_weights(model, cut),

@@ -89,13 +89,17 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 }
 
 pc_flash_block pc_whole_flash(const pc_slice *slice) {
-    return (pc_flash_block){.heads = slice->attention, .queries = slice->sequence, .keys = slice->sequence};
+    return (pc_flash_block){.heads = slice->attention,
+                            .queries = slice->sequence,
+                            .keys = slice->keys,
+                            .read = (slice->keys + slice->sequence) / 2};
 }
 
 /* Heads of the keys are as many fewer than the queries' as their columns are. */
 static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
     pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
-    pc_wide of_keys = (pc_wide)block->heads * block->keys * x->head_dim * x->key / x->query;
+    int64_t read = block->read > 0 ? block->read : block->keys;
+    pc_wide of_keys = (pc_wide)block->heads * read * x->head_dim * x->key / x->query;
     return 2 * (pc_wide)tensors * (of_queries + of_keys);
 }
 

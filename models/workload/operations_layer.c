@@ -58,13 +58,25 @@ static void add_scores_forward(pc_builder *b) {
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
+/* Where the sequence is cut into slices, a slice's backward pass has gradients of all keys and values so far. The last
+ * slice's are the sums to which each one before adds its own: two are read, one is written. */
+static void add_to_earlier(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_wide seen = (pc_wide)x->keys_before + x->tokens;
+    if (x->has_later) add(b, "key_value_sum", "add", 2 * seen * x->key, 2 + 2 + 2, 2);
+}
+
 /* Of b->repeat layers that see the same. */
 static void add_scores_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
     const pc_flash_block whole = pc_whole_flash(x);
     if (x->context > 1) return pc_add_context_backward(b);
-    if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, role, &whole);
+    if (b->model->attention == PC_ATTENTION_FLASH) {
+        pc_add_flash_block(b, role, &whole);
+        add_to_earlier(b);
+        return;
+    }
     pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
     pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);

@@ -50,6 +50,7 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 /* What a flash kernel attends to: so many queries to so many keys, of so many heads and sequences. */
 typedef struct pc_flash_block {
     int64_t heads, queries, keys;
+    int64_t read;  /* keys that are there, where those count more (pc_slice's keys); 0: all of them */
     bool is_below; /* the diagonal; else the mask is causal */
 } pc_flash_block;
 
