@@ -170,6 +170,8 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
         return "dp x microbatch size does not divide the batch";
     case PC_PLAN_RULE_SCHEDULE:
         return "the schedule cannot have these stages, chunks or microbatches";
+    case PC_PLAN_RULE_OFFLOAD:
+        return "offload has no place beside the recomputation, the ZeRO level, the schedule or the machine";
     case PC_PLAN_RULE_TENSOR:
         return "tp or cp does not divide the model's heads, widths or sequence";
     default:

@@ -25,8 +25,8 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
            a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->chunks == b->chunks && a->layout == b->layout &&
            a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
-           a->generator == b->generator && a->recompute == b->recompute && a->zero == b->zero &&
-           a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
+           a->generator == b->generator && a->recompute == b->recompute && a->offload == b->offload &&
+           a->zero == b->zero && a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
            a->overlaps_tp == b->overlaps_tp && a->overlaps_gradients == b->overlaps_gradients &&
            a->overlaps_parameters == b->overlaps_parameters && a->overlaps_p2p == b->overlaps_p2p;
 }
@@ -103,6 +103,12 @@ static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice c
 /* planner.h, memory_limits, over the choice itself: less recomputation, a larger microbatch, more chunks, less
  * sharding.
  */
+/* Of none, half of the activations, all, the optimizer, and the last two. */
+static bool offloads_less(int32_t other, int32_t kinds) {
+    if (kinds == (PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER)) return other != kinds;
+    return kinds != 0 && (other == 0 || (kinds == PC_OFFLOAD_FULL && other == PC_OFFLOAD_SELECTIVE));
+}
+
 static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *found) {
     bool limited = false;
     for (int i = 0; i < space->recompute.count; i++) {
@@ -127,6 +133,12 @@ static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *f
         choice.zero = (int)space->zero.values[i];
         limited = limited || (choice.zero < found->choice.zero && is_faster_and_too_large(space, choice, found));
     }
+    for (int i = 0; i < space->offload.count; i++) {
+        pc_plan_choice choice = found->choice;
+        choice.offload = (int32_t)space->offload.values[i];
+        limited = limited || (offloads_less(choice.offload, found->choice.offload) &&
+                              is_faster_and_too_large(space, choice, found));
+    }
     return limited;
 }
 
@@ -141,7 +153,7 @@ static void leave_one_reason(long reason, pc_plan_space *space) {
 
 static void test_equals_simulating_every_point(void **state) {
     (void)state;
-    test_random random = {717};
+    test_random random = {720};
     int64_t simulated = 0, points = 0, found = 0, limited = 0;
     for (long i = 0; i < test_cases(60, 1000); i++) {
         example_space x;

@@ -45,7 +45,7 @@ typedef struct what_was_seen {
  * layers wide, and none has a layer more; and no copies run beside passes, of which the bound knows nothing. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    if (pc_offload_is_beside_passes(&space->bases[choice->base].spec.cut.offload)) return false;
+    if (choice->offload & PC_OFFLOAD_BESIDE_PASSES) return false;
     if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
     bool is_cut = choice->generator->placement == PC_PLACEMENT_SLICES; /* whose slices of one part differ */
     return !choice->generator->searches && !is_cut && low->bf16_first == 0 && low->bf16_last == 0;

@@ -214,10 +214,19 @@ static bool recomputes_less(pc_recomputation other, const pc_plan_choice *choice
     return is_between ? !is_same : other.kind < choice->recompute;
 }
 
+/* A part of the kinds, or half of the layers' activations in the place of all. */
+static bool offloads_less(int64_t other, int64_t kinds) {
+    bool has_half = other & PC_OFFLOAD_SELECTIVE && kinds & PC_OFFLOAD_FULL;
+    int64_t as_all = has_half ? (other & ~(int64_t)PC_OFFLOAD_SELECTIVE) | PC_OFFLOAD_FULL : other;
+    return other != kinds && (as_all & ~kinds) == 0;
+}
+
 static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_RECOMPUTE:
         return recomputes_less(pc_recomputation_of_code(space->recompute.values[value]), choice);
+    case DIGIT_OFFLOAD:
+        return space->offload.count > 0 && offloads_less(space->offload.values[value], choice->offload);
     case DIGIT_SIZE:
         return space->microbatch_size.values[value] > choice->microbatch_size;
     case DIGIT_CHUNKS:
@@ -228,9 +237,9 @@ static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice,
 }
 
 static pc_code find_limit(const plan_search *search, plan_bounder *bounder, pc_plan_found *found, pc_error *error) {
-    static const plan_digit digits[] = {DIGIT_RECOMPUTE, DIGIT_SIZE, DIGIT_CHUNKS, DIGIT_ZERO};
+    static const plan_digit digits[] = {DIGIT_RECOMPUTE, DIGIT_OFFLOAD, DIGIT_SIZE, DIGIT_CHUNKS, DIGIT_ZERO};
     pc_code code = PC_OK;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++)
         for (int value = 0; !code && !found->memory_limits && value < search->numbers.radix[digits[i]]; value++)
             if (takes_more(search->space, &found->choice, digits[i], value))
                 code = try_other(search, bounder, found, digits[i], value, &found->memory_limits, error);

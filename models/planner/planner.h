@@ -40,8 +40,8 @@ typedef struct pc_plan_base {
 } pc_plan_base;
 
 /* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
- * replicas, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is; listed, only those. Switches are
- * lists of 0 and 1. All borrowed. */
+ * replicas, `offload`, which is then the base's, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is;
+ * listed, only those. Switches are lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
@@ -60,6 +60,7 @@ typedef struct pc_plan_space {
     pc_plan_list layouts; /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */
+    pc_plan_list offload;   /* kinds, PC_OFFLOAD_* bits; all else of it is the bases' */
     pc_plan_list zero;
     pc_plan_list shard_group;       /* replicas; 0: all */
     pc_plan_list sequence_parallel; /* with tp 1 there is no choice: one point */
@@ -80,6 +81,7 @@ typedef struct pc_plan_choice {
     pc_recompute recompute;
     int32_t recompute_layers;  /* of kinds that have a number */
     int32_t recompute_modules; /* of MODULES */
+    int32_t offload;           /* PC_OFFLOAD_* */
     int zero, shard_group;
     bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     pc_rank_order order;
@@ -92,6 +94,7 @@ typedef enum pc_plan_rule {
     PC_PLAN_RULE_LAYERS,       /* some listed layout divides the layers over the parts */
     PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
     PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
+    PC_PLAN_RULE_OFFLOAD,      /* what an offload asks of recomputation, ZeRO, schedule and machine */
     PC_PLAN_RULE_TENSOR, /* tp divides heads, widths and, with sequence parallelism, the sequence; what cp asks for */
     PC_PLAN_RULE_SIZE,   /* the machine has so many GPUs, and other sizes that can be counted */
     PC_PLAN_RULES
@@ -141,9 +144,9 @@ typedef struct pc_plan_found {
     pc_exposed exposed;                  /* seconds */
     double mfu;
     double bound_s;     /* what the search knew before simulating it */
-    bool memory_limits; /* the same with less recomputation, a larger microbatch, more chunks or a lower level of ZeRO,
-                         * one of them, has a lower bound on time below this one's time and one on memory above what
-                         * there is */
+    bool memory_limits; /* the same with less recomputation or offload, a larger microbatch, more chunks or a lower
+                         * level of ZeRO, one of them, has a lower bound on time below this one's time and one on memory
+                         * above what there is */
 } pc_plan_found;
 
 /* Where the points went; they add up to `points`. */

@@ -1,8 +1,10 @@
 /* What a choice has to keep to be an iteration at all. */
 #include "models/planner/space.h"
 
+#include "models/training/offload_spec.h"
 #include "models/training/outline.h"
 #include "models/workload/layout.h"
+#include "models/workload/offload_check.h"
 
 #include <inttypes.h>
 
@@ -21,6 +23,8 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.recompute = choice->recompute;
     spec.cut.recompute_layers = choice->recompute_layers;
     spec.cut.recompute_modules = choice->recompute_modules;
+    spec.cut.offload.kinds = choice->offload;
+    if (!(choice->offload & PC_OFFLOAD_FINE_GRAINED)) spec.cut.offload.modules = 0; /* they are for that alone */
     spec.cut.zero = choice->zero;
     spec.cut.shard_group = choice->shard_group;
     spec.cut.sequence_parallel = choice->sequence_parallel;
@@ -71,6 +75,7 @@ static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
         pc_generator_check_making(spec->generator, spec->making, NULL) ||
         pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))
         return PC_PLAN_RULE_SCHEDULE;
+    if (pc_offload_can_be(spec, NULL) || pc_offload_check(&spec->model, cut, NULL)) return PC_PLAN_RULE_OFFLOAD;
     if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
     return PC_PLAN_RULE_SIZE;
 }

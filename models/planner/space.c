@@ -27,6 +27,7 @@ static const list_rule rules[] = {
     {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_PLAN_LAYOUT_AUTO},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
     {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTATION_CODE_MAX},
+    {"offload", AT(offload), DIGIT_OFFLOAD, 0, PC_OFFLOAD_ACTIVATIONS | PC_OFFLOAD_STATE},
     {"zero", AT(zero), DIGIT_ZERO, 0, 3},
     {"shard_group", AT(shard_group), DIGIT_SHARD, 0, INT32_MAX},
     {"sequence_parallel", AT(sequence_parallel), DIGIT_SEQUENCE, 0, 1},
@@ -43,7 +44,8 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD;
+    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD ||
+                        rule->digit == DIGIT_OFFLOAD;
     if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
@@ -105,6 +107,7 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
     if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
     if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
+    if (space->offload.count == 0) made.radix[DIGIT_OFFLOAD] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
     made.radix[DIGIT_ORDER] = space->order_count;
@@ -187,6 +190,11 @@ pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *c
     return parts > PC_PARTS_MAX ? PC_CUT_EVEN : pc_layout_auto(space->bases[choice->base].spec.model.layers, parts);
 }
 
+static int32_t offload_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    if (space->offload.count > 0) return (int32_t)space->offload.values[digit];
+    return space->bases[choice->base].spec.cut.offload.kinds;
+}
+
 static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
     pc_recomputation recomputation = pc_recomputation_of_code(space->recompute.values[digits[DIGIT_RECOMPUTE]]);
     pc_plan_choice x = {
@@ -212,6 +220,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
     x.chunks = plan_chunks_of(space, &x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);
     x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
     x.microbatches = microbatches_of(&x);
     return x;
@@ -300,6 +309,8 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return layout_made_of(space, choice, space->layouts.values[value]);
     case DIGIT_RECOMPUTE:
         return recompute_made_of(space, choice, space->recompute.values[value]);
+    case DIGIT_OFFLOAD:
+        return offload_of(space, choice, value);
     case DIGIT_ZERO:
         return has_data_parallel(choice) ? space->zero.values[value] : 0;
     case DIGIT_SHARD:
@@ -396,7 +407,8 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     const pc_plan_list *zero = &numbers->space->zero;
     pc_plan_choice x = *choice;
     int64_t shapes = numbers->sizes, variants = 0;
-    shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE);
+    shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE) *
+              count_first(numbers, choice, DIGIT_OFFLOAD);
     for (int i = 0; i < zero->count; i++) {
         x.zero = (int)zero->values[i];
         if (is_first(numbers->space, &x, DIGIT_ZERO, i))

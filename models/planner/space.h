@@ -26,6 +26,7 @@ typedef enum plan_digit {
     FRAME_DIGITS,
     DIGIT_SIZE = FRAME_DIGITS,
     DIGIT_RECOMPUTE,
+    DIGIT_OFFLOAD,
     DIGIT_ZERO,
     DIGIT_SHARD,
     DIGIT_SEQUENCE,
