@@ -247,7 +247,8 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario) {
     for (int i = 0; i < scenario->space.base_count; i++)
         scenario->bases[i] = (pc_plan_base){.spec = scenario->runs[i].iteration,
                                             .cost = scenario->runs[i].cost,
-                                            .gpu_hour_price = scenario->runs[i].gpu_hour_price};
+                                            .gpu_hour_price = scenario->runs[i].gpu_hour_price,
+                                            .group = pc_plan_precision_of(scenario, i)};
     return &scenario->space;
 }
 

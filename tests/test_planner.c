@@ -187,6 +187,40 @@ static void test_equals_simulating_every_point(void **state) {
     assert_true(test_saw(found, 1) && test_saw(limited, 1) && test_saw(points - simulated, 1));
 }
 
+/* The best of every group are those of a search of the group alone; bases that are no group share one list. */
+static void test_groups_have_their_own_best(void **state) {
+    (void)state;
+    test_random random = {2024};
+    int64_t beside = 0;
+    for (long i = 0; i < test_cases(20, 300); i++) {
+        example_space x;
+        int64_t of_group[SPACE_BASES_MAX] = {0};
+        draw_space(&random, 2000, false, &x);
+        pc_plan_request request = draw_request(&random);
+        request.objective_count = 1;
+        request.top = (int)test_between(&random, 1, 3);
+        for (int base = 0; base < x.space.base_count; base++) x.bases[base].group = base;
+        pc_plan_answer all = run_plan(&x.space, &request);
+        for (int base = 0; base < x.space.base_count; base++) {
+            pc_plan_space one = x.space;
+            one.bases = &x.bases[base];
+            one.base_count = 1;
+            pc_plan_answer alone = run_plan(&one, &request);
+            for (int64_t k = 0; k < all.count; k++) {
+                if (all.found[k].choice.base != base) continue;
+                assert_true(of_group[base] < alone.count);
+                assert_true(all.found[k].iteration_s == alone.found[of_group[base]].iteration_s);
+                assert_int_equal(all.found[k].memory_bytes, alone.found[of_group[base]++].memory_bytes);
+            }
+            assert_int_equal(of_group[base], alone.count);
+            pc_plan_answer_free(&alone);
+        }
+        beside += of_group[0] > 0 && of_group[1] > 0;
+        pc_plan_answer_free(&all);
+    }
+    assert_true(beside > 0);
+}
+
 static bool is_same_cut(const pc_plan_choice *a, const pc_plan_choice *b) {
     return a->base == b->base && a->gpus == b->gpus && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp &&
            a->cp == b->cp;
@@ -376,6 +410,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_simulating_every_point),
+        cmocka_unit_test(test_groups_have_their_own_best),
         cmocka_unit_test(test_one_plan_a_cut),
         cmocka_unit_test(test_threads_do_not_show),
         cmocka_unit_test(test_progress_is_said),

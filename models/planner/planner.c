@@ -252,6 +252,9 @@ static pc_code check_bases(const pc_plan_space *space, pc_error *error) {
     pc_code code = PC_OK;
     for (int i = 0; !code && i < space->base_count; i++) {
         const pc_iteration_spec *spec = &space->bases[i].spec;
+        if (space->bases[i].group < 0 || space->bases[i].group >= PC_PLAN_GROUPS_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "plan: group %d of a base; expected 0 to %d",
+                                space->bases[i].group, PC_PLAN_GROUPS_MAX - 1);
         code = pc_model_check(&spec->model, error);
         if (!code) code = pc_machine_check(&spec->machine, error);
         if (code) return code;
@@ -276,7 +279,8 @@ static pc_code give_answer(plan_search *search, pc_plan_answer *answer, pc_error
     plan_bounder bounder = {0};
     plan_best *best = &search->best;
     int top = search->request->top;
-    int64_t count = top > 0 && best->count > top ? top : best->count;
+    bool is_cut = search->request->objective_count > 1 && top > 0 && best->count > top;
+    int64_t count = is_cut ? top : best->count;
     pc_plan_log *log = &search->log;
     int64_t measured = log->simulated - log->simulated_over_memory - log->simulated_infeasible;
     log->too_slow = log->points - log->broken_rule - log->over_memory - log->simulated;
@@ -307,7 +311,8 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
     search.best =
         (plan_best){.ranking = &search.ranking,
                     .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
-                    .top = request->objective_count == 1 ? request->top : 0};
+                    .top = request->objective_count == 1 ? request->top : 0,
+                    .of_base = plan_numbers_of_base(&search.numbers)};
     code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
     if (!code) code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);

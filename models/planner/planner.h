@@ -31,12 +31,15 @@
 extern "C" {
 #endif
 
+enum { PC_PLAN_GROUPS_MAX = 64 };
+
 /* A kind of GPU and network to plan for. `spec` is an iteration with its model, machine, switches, sequence length and
  * memory limit filled in; what the space lists is set over it. */
 typedef struct pc_plan_base {
     pc_iteration_spec spec;
     const pc_cost_model *cost; /* NULL: the roofline of the machine's GPU */
     double gpu_hour_price;     /* in any currency; NaN: not given */
+    int group; /* 0 to PC_PLAN_GROUPS_MAX - 1: of one objective the best are wanted of every group (a precision) */
 } pc_plan_base;
 
 /* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
@@ -125,7 +128,7 @@ typedef struct pc_plan_request {
     pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the best variants of the `top` best
                                                        * cuts; several: the Pareto front of them */
     int objective_count;
-    int top;                   /* cuts wanted (all_variants: plans), at least 1; of a front the `top` first, 0: all */
+    int top; /* cuts wanted (all_variants: plans) of each group, at least 1; of a front the `top` first, 0: all */
     double most_iteration_s;   /* a plan may not take longer; 0: any */
     double most_cost;          /* or cost more a million tokens; 0: any */
     int threads;               /* 0: one a processor; the answer and the log do not depend on it */

@@ -417,6 +417,12 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     return shapes * variants;
 }
 
+int64_t plan_numbers_of_base(const plan_numbers *numbers) {
+    int64_t count = numbers->of_cut;
+    for (int i = DIGIT_BASE + 1; i < CUT_DIGITS; i++) count *= numbers->radix[i];
+    return count;
+}
+
 int64_t plan_cut_of(const plan_numbers *numbers, int64_t number) {
     return number / numbers->of_cut;
 }

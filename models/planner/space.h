@@ -83,6 +83,9 @@ bool plan_is_variant(const plan_numbers *numbers, const pc_plan_choice *choice, 
 int64_t plan_count_variants(const plan_numbers *numbers, const pc_plan_choice *choice);
 int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *choice);
 
+/* Numbers that share a base. */
+int64_t plan_numbers_of_base(const plan_numbers *numbers);
+
 /* The cut of a point, as a number. */
 int64_t plan_cut_of(const plan_numbers *numbers, int64_t number);
 
