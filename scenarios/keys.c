@@ -193,6 +193,43 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
                         pc_nearest_hint(&nearest, hint), expected);
 }
 
+/* The place of a word, or of another name of it: "one=uno|two"; -1 if there is none. */
+static int place_of(const char *words, const char *text, size_t length) {
+    int place = 0;
+    for (const char *word = words; *word;) {
+        size_t end = strcspn(word, "|=");
+        if (end == length && memcmp(word, text, end) == 0) return place;
+        place += word[end] == '|';
+        word += end + (word[end] != '\0');
+    }
+    return -1;
+}
+
+static pc_code refuse_words(const char *words, const char *text, size_t length, pc_error *error) {
+    char expected[160];
+    pc_words_list(words, "", expected, sizeof expected);
+    return pc_error_set(error, PC_ERROR_INPUT, "%.*s: unknown word; expected %s, several with commas between, or none",
+                        (int)(length > 40 ? 40 : length), *text ? text : "''", expected);
+}
+
+/* "one,two", "[one, two]", "all", "none". */
+static pc_code parse_words(const char *words, const char *text, pc_value *value, pc_error *error) {
+    static const char between[] = " ,[]'\"";
+    int64_t sum = 0;
+    for (const char *at = text + strspn(text, between); *at;) {
+        size_t length = strcspn(at, between);
+        int place = place_of(words, at, length);
+        bool is_all = length == 3 && memcmp(at, "all", 3) == 0, is_none = length == 4 && memcmp(at, "none", 4) == 0;
+        if (place < 0 && !is_all && !is_none) return refuse_words(words, at, length, error);
+        if (place >= 0) sum |= INT64_C(1) << place;
+        for (int i = pc_word_count(words) - 1; is_all && i >= 0; i--) sum |= INT64_C(1) << i;
+        at += length;
+        at += strspn(at, between);
+    }
+    value->whole = sum;
+    return PC_OK;
+}
+
 static pc_code parse_numeral(const char *words, const char *text, pc_value *value, pc_error *error) {
     int64_t index;
     pc_code code = pc_word_parse(words, text, &index, error);
@@ -307,6 +344,8 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return parse_switch(text, value, error);
     case PC_VALUE_WORD:
         return pc_word_parse(rule->words, text, &value->whole, error);
+    case PC_VALUE_WORDS:
+        return parse_words(rule->words, text, value, error);
     case PC_VALUE_NUMERAL:
         return parse_numeral(rule->words, text, value, error);
     case PC_VALUE_RECOMPUTATION:
@@ -402,6 +441,30 @@ void pc_word_list(const char *words, char *text, size_t size) {
     }
 }
 
+int pc_word_count(const char *words) {
+    int count = 1;
+    for (const char *c = words; *c; c++) count += *c == '|';
+    return count;
+}
+
+void pc_words_list(const char *words, const char *quote, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *word = words; *word && used < size;) {
+        size_t length = strcspn(word, "|=");
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s%.*s%s", used ? ", " : "", quote, (int)length, word, quote);
+        word += strcspn(word, "|");
+        word += *word == '|';
+    }
+}
+
+static void write_words(const char *words, char *text, size_t size) {
+    char listed[256];
+    pc_words_list(words, "`", listed, sizeof listed);
+    snprintf(text, size, "list of %s; or `all` or `none`", listed);
+}
+
 static const char *reference_words(pc_key key) {
     if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
     if (key == PC_KEY_PRECISION) return "name of `pipecast list precisions`, or the path of a recipe's file";
@@ -450,6 +513,8 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         write_range(rule, text, size);
     else if (rule->kind == PC_VALUE_WORD || rule->kind == PC_VALUE_NUMERAL)
         pc_word_list(rule->words, text, size);
+    else if (rule->kind == PC_VALUE_WORDS)
+        write_words(rule->words, text, size);
     else if (rule->kind == PC_VALUE_OVERHEAD)
         snprintf(text, size, "number, 0 to %d", OVERHEAD_MAX);
     else if (rule->kind == PC_VALUE_SLOWDOWN)

@@ -67,6 +67,7 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.offload.kinds),
     AT(iteration.cut.offload.modules),
     AT(iteration.cut.layout),
+    AT(iteration.cut.graphs),
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),
     AT(iteration.order.axis[2]),

@@ -23,6 +23,7 @@ enum { DAY_S = 86400, SAMPLES_MAX = 1000000, SPARE_NODES_MAX = 1000000, YEARS_OF
 #define NUMBER(low, high)   KIND(NUMBER, ""), RANGE(low, high)
 #define DURATION(low, high) KIND(DURATION, "s"), RANGE(low, high)
 #define WORD(words_)        KIND(WORD, ""), .words = (words_)
+#define WORDS(words_)       KIND(WORDS, ""), .words = (words_)
 #define NUMERAL(words_)     KIND(NUMERAL, ""), .words = (words_)
 #define LABEL               KIND(LABEL, "")
 #define REFERENCE           KIND(REFERENCE, "")

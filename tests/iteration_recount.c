@@ -96,12 +96,13 @@ static int next_stage(const recount *of, int device, int chunk, pc_pass_kind kin
     return to == device ? -1 : to;
 }
 
+/* Those that have gradients. */
 static int64_t chunk_parameters(const recount *of, int device, int chunk) {
     pc_part part = part_of(of, device, chunk);
     bool shares =
         of->placement != PC_PLACEMENT_BIDIRECTIONAL &&
         pc_placement_stage(of->placement, of->p, 0, 0) == pc_placement_stage(of->placement, of->p, of->parts - 1, 0);
-    return pc_part_parameters(&of->spec->model, &of->spec->cut, &part, shares);
+    return pc_part_trained(&of->spec->model, &of->spec->cut, &part, shares);
 }
 
 /* ---- data parallelism ---- */
@@ -191,7 +192,8 @@ static pc_group pair_of(const recount *of, int a, int b) {
 static void meet_ends(const recount *of, double *done) {
     int first = pc_placement_stage(of->placement, of->p, 0, 0);
     int last = pc_placement_stage(of->placement, of->p, of->parts - 1, 0);
-    if (of->spec->model.is_tied && first != last) {
+    bool is_trained = of->spec->cut.lora.rank == 0 && !(of->spec->cut.frozen & (int32_t)PC_FROZEN_HEAD);
+    if (of->spec->model.is_tied && is_trained && first != last) {
         pc_group pair = pair_of(of, first, last);
         double bytes = 4.0 * (double)pc_model_padded_vocab(&of->spec->model, of->spec->cut.tp) / of->spec->cut.tp *
                        (double)of->spec->model.hidden;

@@ -259,6 +259,7 @@ static int64_t count_flows(const pc_engine_trace *seen, pc_flow_sort sort) {
 /* Whether both ends of the model, on different stages if there are several, hold the tied matrix. */
 static bool tied_ends(const pc_iteration_spec *spec) {
     bool is_v = spec->generator->placement == PC_PLACEMENT_V && spec->cut.chunks % 2 == 0;
+    if (pc_cut_frozen(&spec->cut) & (int32_t)PC_FROZEN_HEAD) return false;
     return spec->model.is_tied && !is_v;
 }
 

@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2664, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2032, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2688, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2056, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 168,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 200,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -164,7 +164,11 @@ static const field of_cluster[] = {
     ITERATION(cut.offload.modules),
     ITERATION_REAL(cut.offload.optimizer_fraction),
     ITERATION(cut.offload.overlaps_copies),
-    ITERATION(cuda_graphs),
+    ITERATION(cut.lora.rank),
+    ITERATION(cut.lora.targets),
+    ITERATION_REAL(cut.lora.dropout),
+    ITERATION(cut.frozen),
+    ITERATION(cut.graphs),
     FIELD(pc_run_spec, iteration.machine.name, TEXT),
     GPU(machine.gpu),
     ITERATION(machine.gpus_per_node),

@@ -58,9 +58,9 @@ typedef enum pc_gradient_sync {
 } pc_gradient_sync;
 
 /* Of units. 2: fully_shard, whose gathers and reductions copy between parameters and their buffers. 1:
- * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters are
- * views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they are
- * sent. */
+ * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters
+ * are views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they
+ * are sent. */
 typedef enum pc_fsdp_version { PC_FSDP_2, PC_FSDP_1, PC_FSDP_MEGATRON } pc_fsdp_version;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
@@ -97,7 +97,6 @@ typedef struct pc_iteration_spec {
     pc_fsdp_version fsdp_version;
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
-    bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;

@@ -59,7 +59,7 @@ static pc_code add_to_stream(lowering *lowered, int device, const pc_sendings *s
  * several. */
 static int reduction_courses(const pc_outline *outline, int device, int chunk, pc_collective_course courses[2]) {
     const pc_machine *machine = &outline->spec->machine;
-    double bytes = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
+    double bytes = pc_outline_gradient_bytes(outline, device, chunk);
     courses[0] = pc_collective_course_of(machine, pc_outline_reducing(outline), pc_outline_reduction(outline),
                                          PC_ALGORITHM_BEST, bytes);
     if (!pc_outline_reduces_twice(outline)) return 1;
@@ -81,7 +81,8 @@ static pc_code bucket_sendings(const lowering *lowered, const pc_group *const gr
                                  lowered->error);
         if (!code && i) pc_sendings_append(sendings, &second);
     }
-    if (!code && lowered->how.is_closed) pc_sendings_fit(sendings, times * alone_ps);
+    bool is_copied = lowered->outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS; /* over the host's link, as latency */
+    if (!code && (lowered->how.is_closed || is_copied)) pc_sendings_fit(sendings, times * alone_ps);
     return code;
 }
 

@@ -271,7 +271,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
                        .placement = spec->generator->placement,
                        .devices = spec->cut.pp,
                        .chunks = chunks_of_spec(spec)};
-    if (spec->cuda_graphs) made.cost.launch_s = 0;
+    if (spec->cut.graphs & (int32_t)PC_GRAPHS_ITERATION) made.cost.launch_s = 0;
     made.parts = pc_placement_parts(made.placement, made.devices, made.chunks);
     made.shares_embedding = pc_placement_stage(made.placement, made.devices, 0, 0) ==
                             pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);

@@ -152,5 +152,6 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
+    if (!code) made->trained = pc_part_trained(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     return code;
 }

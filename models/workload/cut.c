@@ -51,6 +51,30 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
     return PC_OK;
 }
 
+/* Adapters are cut over TP, and a tied matrix is trained as a whole or not at all. */
+static pc_code check_frozen(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    const pc_lora *lora = &cut->lora;
+    int32_t ends = PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD, frozen = pc_cut_frozen(cut);
+    if (lora->rank < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "lora.rank %d; expected at least 1, or 0 for no adapters",
+                            (int)lora->rank);
+    if (lora->rank > 0 && !(lora->targets & (int32_t)PC_LORA_ALL))
+        return pc_error_set(error, PC_ERROR_INPUT, "lora: rank %d and no targets; expected one matrix at least",
+                            (int)lora->rank);
+    if (lora->rank % cut->tp != 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d does not divide lora.rank %d; expected a multiple of tp",
+                            cut->tp, (int)lora->rank);
+    if (frozen & ~(int32_t)(lora->rank > 0 ? PC_FROZEN_ALL : ends))
+        return pc_error_set(error, PC_ERROR_INPUT, "frozen: layers without adapters; expected lora.rank with them");
+    if (model->is_tied && (frozen & ends) != 0 && (frozen & ends) != ends)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "frozen: one end of a model whose head is the embedding's matrix; expected both or none");
+    if (frozen && pc_cut_gives_tensors(cut))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "zero_partition tensor with frozen parameters; expected zero_partition even");
+    return PC_OK;
+}
+
 static pc_code check_products(const pc_model *model, const pc_cut *cut, pc_error *error) {
     pc_parameters parameters;
     if ((wide)cut->seq_len * cut->microbatch_size * model->hidden > input_max)
@@ -342,6 +366,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_documents(model, cut, error))) return code;
     if ((code = check_context(model, cut, error))) return code;
     if ((code = check_context_window(model, cut, error))) return code;
+    if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;

@@ -4,6 +4,7 @@
 #define PC_MODELS_WORKLOAD_CUT_H
 
 #include "engine/error.h"
+#include "models/workload/lora.h"
 #include "models/workload/model.h"
 #include "models/workload/offload.h"
 #include "models/workload/recompute.h"
@@ -72,6 +73,15 @@ typedef enum pc_gradient_accumulation {
     PC_GRADIENT_ACCUMULATION_SEPARATE
 } pc_gradient_accumulation;
 
+/* CUDA graphs: of a layer's halves, one for each half in each pass, whose buffers are those that its kernels use
+ * anyway; or of the whole iteration, in which no launch takes time. */
+typedef enum pc_graphs {
+    PC_GRAPHS_ATTN = 1,
+    PC_GRAPHS_MLP = 2,
+    PC_GRAPHS_LAYER = 3,
+    PC_GRAPHS_ITERATION = 4
+} pc_graphs;
+
 /* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
  * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
  * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
@@ -130,6 +140,9 @@ typedef struct pc_cut {
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
     pc_offload offload;
+    int32_t graphs; /* a sum of pc_graphs: kernels that the host launches as one */
+    pc_lora lora;   /* adapters, beside which nothing else is trained */
+    int32_t frozen; /* without them: PC_FROZEN_EMBEDDING, PC_FROZEN_HEAD, both or neither */
 } pc_cut;
 
 /* Ranks of context parallelism, at least one. */
@@ -141,6 +154,11 @@ static inline int pc_cut_cp(const pc_cut *cut) {
  * parallelism together (Megatron's dp_cp group, torchtitan's dp_shard_cp). */
 static inline int pc_cut_replicas(const pc_cut *cut) {
     return cut->dp * pc_cut_cp(cut);
+}
+
+/* All that is not trained, a sum of pc_frozen. */
+static inline int32_t pc_cut_frozen(const pc_cut *cut) {
+    return cut->lora.rank > 0 ? (int32_t)PC_FROZEN_ALL : cut->frozen;
 }
 
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives

@@ -53,16 +53,17 @@ static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_pa
     return low;
 }
 
-/* The mask of its dropout; the table's gradient is B's work. */
+/* The mask of its dropout, if B comes so far; the table's gradient is B's work. */
 static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
-    return (kept){.whole = model->has_dropout ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
+    bool has_mask = model->has_dropout && !(slice->frozen & (int32_t)PC_FROZEN_EMBEDDING);
+    return (kept){.whole = has_mask ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
  * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
  * them. */
-static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
     switch (loss) {
@@ -74,6 +75,13 @@ static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_ent
     default:
         return (kept){.whole = 4 * rows + 4 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     }
+}
+
+/* Nobody reads the input of a frozen one. */
+static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+    kept head = trained_head_kept(model, slice, loss);
+    if (!(slice->frozen & (int32_t)PC_FROZEN_HEAD) || loss == PC_CROSS_ENTROPY_CHUNKED) return head;
+    return (kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
@@ -174,7 +182,8 @@ static pc_wide held(const kept *layer, pc_wide left, pc_pass_forms forms) {
 /* The same of one that B makes again and leaves: of a policy or of modules, beside what F has kept of it. */
 static pc_wide found_by_w(const kept *layer, const layers_of *x) {
     bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
-    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread : layer->w_needs;
+    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread
+                 : pc_max(layer->w_needs, layer->input); /* of adapters W may need less than the input */
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
@@ -347,7 +356,32 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * h;
     if (part->has_head) sum += norm;
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
+    sum += part->layers * pc_layer_adapters(model, cut);
     return part->has_head && !has_table ? sum + table : sum;
+}
+
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {
+    pc_slice x = pc_slice_of(model, cut);
+    const pc_lora *lora = &cut->lora;
+    int64_t part = lora->rank / x.ranks, sum = 0;
+    if (pc_lora_is_at(lora, PC_LORA_QKV)) sum += x.hidden * part + lora->rank * x.qkv;
+    if (pc_lora_is_at(lora, PC_LORA_PROJ)) sum += x.query * lora->rank + part * x.hidden;
+    if (pc_lora_is_at(lora, PC_LORA_FC1)) sum += x.hidden * part + lora->rank * x.up;
+    if (pc_lora_is_at(lora, PC_LORA_FC2)) sum += x.ffn * lora->rank + part * x.hidden;
+    return sum;
+}
+
+int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    if (part->slice > 0) return 0;
+    pc_slice x = pc_slice_of(model, cut);
+    int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
+    bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
+    if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part->layers * pc_layer_adapters(model, cut);
+    if (part->has_embedding && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) {
+        all -= table;
+        if (model->positions == PC_POSITIONS_LEARNED) all -= model->max_positions * x.hidden;
+    }
+    return part->has_head && !has_table && x.frozen & (int32_t)PC_FROZEN_HEAD ? all - table : all;
 }
 
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {

@@ -61,6 +61,12 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
  * it stands once, with the embedding. Keys and values of fewer heads than ranks stand on several. */
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
+/* Of them, those that have gradients and an optimizer's state: all, but for what is frozen (pc_cut_frozen). */
+int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+
+/* Those of one layer's adapters, on this rank: of a matrix in x out, rank * (in + out) / t of the model's. */
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
+
 /* Of them, those of matrices whose products a recipe has in few bits; 0 without one. */
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);
 

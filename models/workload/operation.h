@@ -82,7 +82,7 @@ typedef struct pc_operation {
     int64_t repeat;   /* times in the pass, mostly its layers */
 } pc_operation;
 
-enum { PC_OPERATIONS_MAX = 256 };
+enum { PC_OPERATIONS_MAX = 512 };
 
 typedef struct pc_operations {
     pc_operation list[PC_OPERATIONS_MAX]; /* in the order in which they run: embedding, then one layer (repeat), head */
@@ -109,6 +109,10 @@ pc_operation_sums pc_operations_sum(const pc_operations *operations);
  * FLOPs with full recomputation: 96 s L h^2 (1 + s/(6h) + V/(16 L h)) (Narayanan et al. 2021, equation 3). V padded. As
  * doubles: exact below 2^53 and then to 16 digits. */
 double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len);
+
+/* The same of what a cut trains: without products for gradients of frozen matrices, and with those of adapters, 6 FLOPs
+ * a parameter and token. The gradient of the first layer's input counts, whether the embedding is trained or not. */
+double pc_cut_flops_per_sequence(const pc_model *model, const pc_cut *cut);
 
 #ifdef __cplusplus
 }

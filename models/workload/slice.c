@@ -38,7 +38,10 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .is_cut = t > 1,
                       .is_sequence_cut = is_sequence_cut,
                       .has_norms_apart =
-                          cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER};
+                          cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
+                      .lora = cut->lora,
+                      .frozen = pc_cut_frozen(cut),
+                      .graphs = cut->graphs};
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
