@@ -295,13 +295,16 @@ PC_PUBLIC int pipecast_results_replay(const pipecast_results *results, int64_t r
 /* For every device (stage) of a pipeline the order of its passes. A device holds `chunks` parts of the model. */
 typedef struct pipecast_schedule pipecast_schedule;
 
-/* Passes: forward; backward for the input; backward for the weights; both in one; recomputation. */
+/* Passes: forward; backward for the input; backward for the weights; both in one; recomputation; and of
+ * an output layer that all devices share logits, and gradients. */
 typedef enum pipecast_pass {
     PIPECAST_PASS_F = 0,
     PIPECAST_PASS_B = 1,
     PIPECAST_PASS_W = 2,
     PIPECAST_PASS_BW = 3,
-    PIPECAST_PASS_R = 4
+    PIPECAST_PASS_R = 4,
+    PIPECAST_PASS_S = 5,
+    PIPECAST_PASS_T = 6
 } pipecast_pass;
 
 /* Which part of the model chunk c of device d of p is. LINEAR: d. INTERLEAVED: c p + d. V: the same for even c, and

@@ -24,7 +24,8 @@ struct pipecast_schedule {
 
 _Static_assert((int)PIPECAST_PASS_F == (int)PC_PASS_F && (int)PIPECAST_PASS_B == (int)PC_PASS_B &&
                    (int)PIPECAST_PASS_W == (int)PC_PASS_W && (int)PIPECAST_PASS_BW == (int)PC_PASS_BW &&
-                   (int)PIPECAST_PASS_R == (int)PC_PASS_R,
+                   (int)PIPECAST_PASS_R == (int)PC_PASS_R && (int)PIPECAST_PASS_S == (int)PC_PASS_S &&
+                   (int)PIPECAST_PASS_T == (int)PC_PASS_T,
                "passes are what they are inside");
 _Static_assert((int)PIPECAST_LINEAR == (int)PC_PLACEMENT_LINEAR &&
                    (int)PIPECAST_INTERLEAVED == (int)PC_PLACEMENT_INTERLEAVED &&
@@ -157,7 +158,8 @@ static pc_code generate(const pc_generator *generator, pc_generate_request reque
                            .microbatches = (int)request.microbatches,
                            .chunks = request.chunks ? (int)request.chunks : generator->chunks_default,
                            .placement = generator->placement,
-                           .recomputes = generator->recomputes};
+                           .recomputes = generator->recomputes,
+                           .barriers = generator->barriers};
     code = scale(costs, &shape, &scaled, error);
     if (!code) code = count_limits(generator, &scaled, memory_limit, &limit_bytes, error);
     request.costs = &scaled.costs;
@@ -251,6 +253,7 @@ int pipecast_schedule_create(const char *name, int64_t devices, int64_t microbat
         code = pc_schedule_create(name, (int)devices, (int)microbatches, (int)chunks, (pc_placement)placement,
                                   pass_count, &made->schedule, &why);
     if (!code && (code = fill(&made->schedule, kind, chunk, microbatch, &why))) pc_schedule_free(&made->schedule);
+    if (!code) made->schedule.barriers = pc_schedule_find_barriers(&made->schedule);
     return hand_over(code, &why, made, schedule, error);
 }
 
@@ -340,7 +343,8 @@ static pc_code run(const pc_schedule *schedule, const pipecast_costs *costs, pip
                            .microbatches = schedule->microbatches,
                            .chunks = schedule->chunks,
                            .placement = schedule->placement,
-                           .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
+                           .recomputes = pc_schedule_has(schedule, PC_PASS_R),
+                           .barriers = schedule->barriers};
     pc_code code = scale(costs, &shape, &scaled, error);
     if (!code) code = pc_replay_run(schedule, &scaled.costs, &how, &replay->record.replay, error);
     replay->time_unit_ps = scaled.time_unit_ps;

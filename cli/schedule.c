@@ -25,6 +25,8 @@ static const char help[] =
     "F,B,W/F,B,W/..., "
     "of each\n"
     "                              stage, or of each part of the model; F,B,W*6 stands for six of them\n"
+    "      --vocab-times S,T       times of S and T on every stage, of schedules that share the output layer (default "
+    "0,0)\n"
     "      --comm T                time of a transfer between neighbours, in the same unit (default 0)\n"
     "      --release-b FRACTION    how much of what F took B gives back; W the rest (default 0)\n"
     "      --keep FRACTION         how much of it F keeps where the schedule recomputes (default 2/34, a layer's "
@@ -70,6 +72,7 @@ enum {
     SLICES,
     SLICE_TIMES,
     TIMES,
+    VOCAB_TIMES,
     COMM,
     RELEASE_B,
     KEEP,
@@ -100,6 +103,7 @@ static const option_spec options[] = {
     {"slices", 0, "N"},
     {"slice-times", 0, "X,X,..."},
     {"times", 0, "F,B,W"},
+    {"vocab-times", 0, "S,T"},
     {"comm", 0, "T"},
     {"release-b", 0, "FRACTION"},
     {"keep", 0, "FRACTION"},
@@ -140,6 +144,17 @@ static bool parse_three(const char *text, char *rest, double times[3]) {
         if (!argument_number("--times", word, &times[i])) return false;
     }
     return true;
+}
+
+static bool parse_vocab_times(const char *text, double times[2]) {
+    char *copy = strdup(text), *rest = copy;
+    char *first = copy ? strsep(&rest, ",") : NULL, *second = first ? strsep(&rest, ",") : NULL;
+    bool has_two = second && !rest;
+    if (!has_two) report_usage("--vocab-times: '%s'; expected two numbers S,T such as 2.5,4.1", text);
+    bool is_good = has_two && argument_number("--vocab-times", first, &times[0]) &&
+                   argument_number("--vocab-times", second, &times[1]);
+    free(copy);
+    return is_good;
 }
 
 /* F,B,W, or F,B,W*N, N times, into the list, which has room for `most` of them. */
@@ -294,6 +309,8 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return true;
     case TIMES:
         return parse_times(value, r);
+    case VOCAB_TIMES:
+        return parse_vocab_times(value, r->units.vocab_times);
     case COMM:
         return argument_number("--comm", value, &r->units.comm);
     case RELEASE_B:

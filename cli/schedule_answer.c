@@ -166,7 +166,8 @@ static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *gen
                            .microbatches = (int)r->microbatches,
                            .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
                            .placement = generator->placement,
-                           .recomputes = generator->recomputes};
+                           .recomputes = generator->recomputes,
+                           .barriers = generator->barriers};
 }
 
 static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
@@ -174,7 +175,8 @@ static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
                            .microbatches = schedule->microbatches,
                            .chunks = schedule->chunks,
                            .placement = schedule->placement,
-                           .recomputes = pc_schedule_has(schedule, PC_PASS_R)};
+                           .recomputes = pc_schedule_has(schedule, PC_PASS_R),
+                           .barriers = schedule->barriers};
 }
 
 /* In bytes; what no memory has is no limit. */

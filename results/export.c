@@ -73,6 +73,7 @@ pc_code pc_trace_view_make(const pc_trace_record *record, pc_trace_view *view, p
     view->schedule.offsets = pc_alloc((size_t)record->devices + 1, sizeof *view->schedule.offsets);
     if (!view->schedule.offsets) return pc_error_no_memory(error);
     code = find_offsets(record, view->schedule.offsets, error);
+    if (!code) view->schedule.barriers = pc_schedule_find_barriers(&view->schedule);
     if (!code) code = pc_pass_index_create(&view->schedule, &view->index, error);
     if (code) pc_trace_view_free(view);
     return code;

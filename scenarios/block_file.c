@@ -180,7 +180,7 @@ static pc_code read_line(const pc_tree *tree, const pc_node *node, bool is_end, 
     line->number = node->line;
     line->key = pc_strdup(path);
     if (!line->key) return pc_error_no_memory(error);
-    _Static_assert((int)PC_PASS_KINDS == 5, "the words stand in the order of the enum");
+    _Static_assert((int)PC_PASS_R == 4, "the words stand in the order of the enum");
     pc_code code = read_word(tree, node, "kind", "F|B|W|BW|R", &kind, error);
     if (!code) code = read_integer(tree, node, "chunk", 0, PC_CHUNKS_MAX - 1, &chunk, error);
     if (!code) code = read_integer(tree, node, "microbatch", least, PC_MICROBATCHES_MAX - 1, &line->microbatch, error);
@@ -213,7 +213,7 @@ static pc_code read_lines(const pc_tree *tree, const char *file, bool are_ends, 
 static pc_code read_durations(const pc_tree *tree, pc_block_draft *draft, pc_error *error) {
     const pc_node *durations = pc_node_find(tree->nodes, "durations");
     pc_code code = PC_OK;
-    for (int kind = 0; kind < PC_PASS_KINDS && !code; kind++) {
+    for (int kind = 0; kind <= PC_PASS_R && !code; kind++) {
         draft->duration[kind] = kind == PC_PASS_BW ? 2 : 1;
         code = read_integer(tree, durations, pc_pass_kind_name((pc_pass_kind)kind), 1, PC_BLOCK_CELLS_MAX,
                             &draft->duration[kind], error);

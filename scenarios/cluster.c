@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 #include "models/workload/layout.h"
+#include "models/workload/layout_stages.h"
 #include "scenarios/bad_days_keys.h"
 #include "scenarios/library_private.h"
 #include "scenarios/recompute_keys.h"
@@ -321,8 +322,22 @@ static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
                               pc_setting_chunks(setting));
 }
 
+static pc_stage_layout stage_layout_of(const pc_setting *setting) {
+    return (pc_stage_layout){.first = pc_setting_whole(setting, PC_KEY_FIRST_STAGE_LAYERS, 0),
+                             .last = pc_setting_whole(setting, PC_KEY_LAST_STAGE_LAYERS, 0),
+                             .counts_embedding = pc_setting_whole(setting, PC_KEY_ACCOUNT_FOR_EMBEDDING, 0) != 0,
+                             .counts_loss = pc_setting_whole(setting, PC_KEY_ACCOUNT_FOR_LOSS, 0) != 0};
+}
+
 static pc_code check_layout(const pc_setting *setting, const cluster_shape *shape, pc_error *error) {
     int count, parts = parts_of(setting, shape);
+    const pc_stage_layout asked = stage_layout_of(setting);
+    const char *word = pc_setting_text(setting, PC_KEY_LAYOUT);
+    if (pc_stage_layout_is_asked(&asked) && strcmp(word, "auto") != 0)
+        return BREAK_RULE(error, pc_key_path(PC_KEY_LAYOUT),
+                          "%.40s beside first_stage_layers, last_stage_layers or account_for_...; expected auto, or "
+                          "none of those",
+                          word);
     char own[PC_RECOMPUTATION_SIZE];
     const char *recompute;
     pc_code code = pc_recompute_of_setting(setting, own, &recompute, error);
@@ -398,11 +413,29 @@ static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
     return parts < 1 ? PC_CUT_EVEN : pc_layout_auto(layers, parts);
 }
 
+/* Layers by stage as Megatron-LM's arguments say them; what does not divide is infeasible, as with other layouts. */
+static pc_code fill_stages(const pc_setting *setting, const cluster_shape *shape, const pc_stage_layout *asked,
+                           pc_run_spec *spec, pc_error *error) {
+    int parts = parts_of(setting, shape);
+    pc_error why = {0};
+    if (parts < 1 || spec->infeasible[0]) return PC_OK;
+    spec->layers_of_part = pc_alloc((size_t)parts, sizeof *spec->layers_of_part);
+    if (!spec->layers_of_part) return pc_error_no_memory(error);
+    spec->iteration.cut.layout = PC_CUT_LISTED;
+    spec->iteration.cut.layers_of_part = spec->layers_of_part;
+    if (pc_stage_layout_list(asked, spec->iteration.model.layers, setting->value[PC_KEY_SCHEDULE].generator->placement,
+                             (int)shape->pp, pc_setting_chunks(setting), spec->layers_of_part, &why))
+        snprintf(spec->infeasible, sizeof spec->infeasible, "%.*s", (int)sizeof spec->infeasible - 1, why.message);
+    return PC_OK;
+}
+
 /* Of a list the numbers become the spec's own. */
 static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape, pc_run_spec *spec, pc_error *error) {
     const char *layout = pc_setting_text(setting, PC_KEY_LAYOUT);
+    const pc_stage_layout asked = stage_layout_of(setting);
     pc_cut *cut = &spec->iteration.cut;
     int count;
+    if (pc_stage_layout_is_asked(&asked)) return fill_stages(setting, shape, &asked, spec, error);
     if (!pc_layout_list(layout, NULL, &count)) {
         cut->layout = named_layout(layout, spec->iteration.model.layers, parts_of(setting, shape));
         return PC_OK;

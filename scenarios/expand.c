@@ -102,6 +102,7 @@ static pc_time given_time(const pc_setting *setting, int64_t stage, int kind) {
 static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
     pc_time time = given_time(setting, stage, kind), sum;
     if (time == PC_TIME_NOT_GIVEN && kind == PC_PASS_R) return given_time(setting, stage, PC_PASS_F);
+    if (time == PC_TIME_NOT_GIVEN && kind >= PC_PASS_S && generator_of(setting)->barriers != PC_BARRIERS_NONE) return 0;
     if (time != PC_TIME_NOT_GIVEN || kind != PC_PASS_BW) return time;
     pc_time b = given_time(setting, stage, PC_PASS_B), w = given_time(setting, stage, PC_PASS_W);
     if (b == PC_TIME_NOT_GIVEN || w == PC_TIME_NOT_GIVEN || !pc_time_add(b, w, &sum)) return PC_TIME_NOT_GIVEN;
@@ -339,7 +340,10 @@ static void fill_times(const pc_setting *setting, pc_costs *costs) {
             for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
                 pc_time time = stage_time(setting, stage_of_chunk(setting, d, c), kind);
                 if (time == PC_TIME_NOT_GIVEN) continue;
-                costs->duration_ps[pc_costs_index(costs, d, c) * PC_PASS_KINDS + kind] = share(setting, time, c);
+                costs->duration_ps[pc_costs_index(costs, d, c) * PC_PASS_KINDS + kind] = kind < PC_PASS_S
+                                                                                             ? share(setting, time, c)
+                                                                                         : c == 0 ? time
+                                                                                                  : 0;
             }
 }
 
@@ -417,6 +421,16 @@ static pc_code add_limits(const pc_setting *setting, pc_run_spec *spec, pc_error
     return PC_OK;
 }
 
+/* A collective between S, T and B takes as long as a transfer that is alone. */
+static pc_vocab_costs vocab_of(const pc_transfer *transfer) {
+    pc_time time_ps = transfer->delay_ps;
+    bool is_link = transfer->mode == PC_TRANSFER_LINK && transfer->bandwidth_bytes_per_s > 0;
+    if (is_link)
+        time_ps = transfer->latency_ps + (pc_time)((double)transfer->size_bytes / transfer->bandwidth_bytes_per_s *
+                                                   (double)PC_PICOSECONDS_PER_SECOND);
+    return (pc_vocab_costs){.broadcast_ps = time_ps, .exchange_ps = time_ps, .reduce_ps = time_ps};
+}
+
 static pc_transfer transfer_of(const pc_setting *setting) {
     if (!pc_setting_has(setting, PC_KEY_TRANSFER_BANDWIDTH))
         return (pc_transfer){.mode = PC_TRANSFER_DELAY, .delay_ps = pc_setting_integer(setting, PC_KEY_TRANSFER_TIME)};
@@ -454,6 +468,7 @@ static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_run
     if (code) return code;
     fill_times(setting, &made.costs);
     made.costs.transfer = transfer_of(setting);
+    if (generator_of(setting)->barriers != PC_BARRIERS_NONE) made.costs.vocab = vocab_of(&made.costs.transfer);
     code = add_limits(setting, &made, error);
     if (!code) code = fill_activation(setting, &made.costs, error);
     if (code)

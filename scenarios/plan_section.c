@@ -126,11 +126,14 @@ static pc_code take_number(void *list, pc_value value, pc_error *cause) {
     return push(list, value, cause);
 }
 
+/* Those that share the output layer are asked for by name: their cut is another one. */
 static pc_code push_all_schedules(pc_choice_list *list, pc_error *cause) {
     int count;
     const pc_generator *generators = pc_generators(&count);
     pc_code code = PC_OK;
-    for (int i = 0; i < count && !code; i++) code = push(list, (pc_value){.generator = &generators[i]}, cause);
+    for (int i = 0; i < count && !code; i++)
+        if (generators[i].barriers == PC_BARRIERS_NONE)
+            code = push(list, (pc_value){.generator = &generators[i]}, cause);
     return code;
 }
 

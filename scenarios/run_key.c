@@ -97,9 +97,30 @@ static void add_integers(pc_hash *hash, const int64_t *values, int64_t count) {
     for (int64_t i = 0; values && i < count; i++) add(hash, values[i]);
 }
 
+/* Of all kinds but S and T, as if there were no others; and of those where they are given. */
+static void add_times(pc_hash *hash, const pc_costs *costs, int64_t chunks) {
+    add(hash, costs->duration_ps ? chunks * PC_PASS_S : -1);
+    for (int64_t i = 0; costs->duration_ps && i < chunks * PC_PASS_KINDS; i++)
+        if (i % PC_PASS_KINDS < PC_PASS_S) add(hash, costs->duration_ps[i]);
+    for (int64_t i = 0; costs->duration_ps && i < chunks * PC_PASS_KINDS; i++) {
+        bool is_given = i % PC_PASS_KINDS >= PC_PASS_S && costs->duration_ps[i] != PC_TIME_NOT_GIVEN;
+        if (!is_given) continue;
+        add(hash, i);
+        add(hash, costs->duration_ps[i]);
+    }
+}
+
+/* Nothing where there is nothing to add. */
+static void add_vocab(pc_hash *hash, const pc_vocab_costs *vocab) {
+    const int64_t numbers[] = {vocab->broadcast_ps, vocab->exchange_ps, vocab->reduce_ps, vocab->held_bytes};
+    bool has_any = numbers[0] || numbers[1] || numbers[2] || numbers[3];
+    if (has_any) add_integers(hash, numbers, 4);
+}
+
 static void add_costs(pc_hash *hash, const pc_costs *costs, const int64_t *memory_limit_bytes) {
     int64_t chunks = (int64_t)costs->devices * costs->chunks;
-    add_integers(hash, costs->duration_ps, chunks * PC_PASS_KINDS);
+    add_times(hash, costs, chunks);
+    add_vocab(hash, &costs->vocab);
     add_integers(hash, costs->activation_bytes, chunks);
     add_integers(hash, costs->activation_b_bytes, chunks);
     add_integers(hash, costs->activation_kept_bytes, chunks);

@@ -24,7 +24,8 @@ static pc_schema_kind kind_of(pc_key key) {
     return key == PC_KEY_SCHEDULE ? PC_KIND_SCHEDULE : PC_KIND_TEXT;
 }
 
-static const pc_schema_field stage_fields[] = {TEXT("F"), TEXT("B"), TEXT("W"), TEXT("BW"), TEXT("R"), TEXT("memory")};
+static const pc_schema_field stage_fields[] = {TEXT("F"), TEXT("B"), TEXT("W"), TEXT("BW"),
+                                               TEXT("R"), TEXT("S"), TEXT("T"), TEXT("memory")};
 static const pc_schema stage_schema = {.count = COUNT(stage_fields), .fields = stage_fields};
 
 static pc_schema_field setting_field(int index) {

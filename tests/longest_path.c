@@ -34,6 +34,11 @@ static bool must_precede(const pc_schedule *s, int d, pc_pass a, int e, pc_pass 
         if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && a.chunk == b.chunk - 1;
         return is_backward(a.kind) && is_backward(b.kind) && a.chunk == b.chunk + 1;
     }
+    if (b.kind == PC_PASS_S) return a.kind == PC_PASS_F && from == s->devices * s->chunks - 1;
+    if (b.kind == PC_PASS_T) return a.kind == PC_PASS_S;
+    if (a.kind >= PC_PASS_S)
+        return is_backward(b.kind) && to == s->devices * s->chunks - 1 &&
+               a.kind == (s->barriers == PC_BARRIERS_TWO ? PC_PASS_T : PC_PASS_S);
     if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && from == to - 1;
     if (b.kind == PC_PASS_R) return a.kind == PC_PASS_F && from == to;
     if (b.kind == PC_PASS_W) return a.kind == PC_PASS_B && from == to;
@@ -56,15 +61,26 @@ static pc_time delay_between(const pc_costs *costs, int d, int e) {
     return costs->hop_delay_ps[(d + 1) % p == e ? d : e];
 }
 
+/* Of the collectives about S and T; below zero for any other edge. */
+static pc_time vocab_delay(const pc_costs *costs, pc_pass a, pc_pass b, bool is_here) {
+    if (a.kind == PC_PASS_S) return costs->vocab.exchange_ps;
+    if (a.kind == PC_PASS_T) return costs->vocab.reduce_ps;
+    return b.kind != PC_PASS_S ? -1 : is_here ? 0 : costs->vocab.broadcast_ps;
+}
+
 static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *count) {
-    edge *edges = malloc((size_t)(3 * s->offsets[s->devices] + 1) * sizeof *edges);
+    int most = s->barriers == PC_BARRIERS_NONE ? 3 : 3 + s->devices;
+    edge *edges = malloc((size_t)(most * s->offsets[s->devices] + 1) * sizeof *edges);
     *count = 0;
     for (int e = 0; e < s->devices; e++)
         for (int64_t i = s->offsets[e]; i < s->offsets[e + 1]; i++)
             for (int d = 0; d < s->devices; d++)
                 for (int64_t j = s->offsets[d]; j < s->offsets[d + 1]; j++)
-                    if (must_precede(s, d, s->passes[j], e, s->passes[i]))
-                        edges[(*count)++] = (edge){j, i, d == e ? 0 : delay_between(costs, d, e), d != e};
+                    if (must_precede(s, d, s->passes[j], e, s->passes[i])) {
+                        pc_time vocab = vocab_delay(costs, s->passes[j], s->passes[i], d == e);
+                        pc_time delay = d == e ? 0 : delay_between(costs, d, e);
+                        edges[(*count)++] = (edge){j, i, vocab < 0 ? delay : vocab, d != e && vocab < 0};
+                    }
     return edges;
 }
 

@@ -74,7 +74,7 @@ static void test_own_schedule(void **state) {
 static void test_what_is_no_schedule(void **state) {
     (void)state;
     static const int64_t two[] = {2}, negative[] = {-1}, kind[] = {0, 3}, zero[] = {0, 0}, one[] = {0, 1},
-                         none[] = {0, 5};
+                         none[] = {0, 7};
     static const char long_name[] = "a name that is longer than the library has room for, and so is refused as it is";
     const struct {
         const char *name;
@@ -83,7 +83,7 @@ static void test_what_is_no_schedule(void **state) {
         const int64_t *count, *kind, *chunk, *microbatch;
         const char *says;
     } bad[] = {
-        {"x", 1, PIPECAST_LINEAR, two, none, zero, zero, "kind 5"},
+        {"x", 1, PIPECAST_LINEAR, two, none, zero, zero, "kind 7"},
         {"x", 1, PIPECAST_LINEAR, two, kind, one, zero, "chunk 1"},
         {"x", 1, PIPECAST_LINEAR, two, kind, zero, one, "microbatch 1"},
         {"x", 2, PIPECAST_LINEAR, two, kind, zero, zero, "chunks: 2"},

@@ -260,7 +260,7 @@ static int64_t count_flows(const pc_engine_trace *seen, pc_flow_sort sort) {
 static bool tied_ends(const pc_iteration_spec *spec) {
     bool is_v = spec->generator->placement == PC_PLACEMENT_V && spec->cut.chunks % 2 == 0;
     if (pc_cut_frozen(&spec->cut) & (int32_t)PC_FROZEN_HEAD) return false;
-    return spec->model.is_tied && !is_v;
+    return spec->model.is_tied && !is_v && spec->generator->barriers == PC_BARRIERS_NONE;
 }
 
 static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iteration) {
@@ -354,6 +354,7 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
     assert_int_equal(pc_schedule_create("ran", spec->cut.pp, (int)spec->cut.microbatches, spec->cut.chunks,
                                         spec->generator->placement, counts, &schedule, NULL),
                      PC_OK);
+    schedule.barriers = spec->generator->barriers;
     memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);
     assert_int_equal(pc_iteration_costs(spec, NULL, &costs, NULL), PC_OK);
     const pc_replay_options with_trace = {.with_trace = true};

@@ -143,7 +143,7 @@ static void test_bad_files(void **state) {
     pc_schedule schedule;
     pc_error error = {0};
     expect_refused("", "empty; expected a line for each rank");
-    expect_refused("0F0,0B0\n1F0,1X0\n", ":2: cell 2: '1X0'; expected <part><F, I, W or B><microbatch>");
+    expect_refused("0F0,0B0\n1F0,1X0\n", ":2: cell 2: '1X0'; expected <part><F, I, W, B, S or T><microbatch>");
     expect_refused("0F0,F0\n", ":1: cell 2: 'F0'");
     expect_refused("0F0,0F\n", ":1: cell 2: '0F'");
     expect_refused("0F0,0F1x\n", ":1: cell 2: '0F1x'");

@@ -2,6 +2,7 @@
 #include "tests/support.h"
 
 #include "models/workload/layout.h"
+#include "models/workload/layout_stages.h"
 
 #include <ctype.h>
 
@@ -228,6 +229,52 @@ static void test_remedies(void **state) {
     assert_true(strlen(text) < PC_LAYOUT_REMEDY_SIZE - 1);
 }
 
+static void expect_stages(pc_stage_layout asked, int64_t all, pc_placement placement, int devices, int chunks,
+                          const int32_t *expected) {
+    pc_error error = {0};
+    if (pc_stage_layout_list(&asked, all, placement, devices, chunks, layers, &error)) fail_msg("%s", error.message);
+    for (int i = 0; i < devices * chunks; i++) assert_int_equal(layers[i], expected[i]);
+}
+
+/* What is left lies evenly over the stages between, and a stage's layers over its chunks: of 4 stages 2 + 6 + 6 + 4 are
+ * 18. Counted as layers, embedding and loss leave their part one less: 7 + 1 over 4. */
+static void test_stages(void **state) {
+    (void)state;
+    const pc_placement linear = PC_PLACEMENT_LINEAR, two = PC_PLACEMENT_INTERLEAVED, v = PC_PLACEMENT_V;
+    expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, linear, 4, 1, (int32_t[]){2, 6, 6, 4});
+    expect_stages((pc_stage_layout){.last = 3}, 18, linear, 4, 1, (int32_t[]){5, 5, 5, 3});
+    expect_stages((pc_stage_layout){.first = 8, .last = 2}, 10, linear, 2, 1, (int32_t[]){8, 2});
+    expect_stages((pc_stage_layout){.first = 5}, 5, linear, 1, 1, (int32_t[]){5});
+    expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, two, 4, 2, (int32_t[]){1, 3, 3, 2, 1, 3, 3, 2});
+    expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, v, 4, 2, (int32_t[]){1, 3, 3, 2, 2, 3, 3, 1});
+    expect_stages((pc_stage_layout){.counts_embedding = true}, 7, linear, 4, 1, (int32_t[]){1, 2, 2, 2});
+    expect_stages((pc_stage_layout){.counts_loss = true}, 7, linear, 4, 1, (int32_t[]){2, 2, 2, 1});
+    expect_stages((pc_stage_layout){.counts_embedding = true, .counts_loss = true}, 6, two, 2, 2,
+                  (int32_t[]){1, 2, 2, 1});
+    expect_stages((pc_stage_layout){.counts_loss = true}, 3, linear, 4, 1, (int32_t[]){1, 1, 1, 0});
+}
+
+static void expect_no_stages(pc_stage_layout asked, int64_t all, int devices, int chunks, const char *why) {
+    pc_error error = {0};
+    pc_placement placement = chunks > 1 ? PC_PLACEMENT_INTERLEAVED : PC_PLACEMENT_LINEAR;
+    assert_int_equal(pc_stage_layout_list(&asked, all, placement, devices, chunks, layers, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, why)) fail_msg("'%s' lacks '%s'", error.message, why);
+}
+
+/* The remedy divides: 26 - 2 over 6 stages. */
+static void test_stages_that_cannot_be(void **state) {
+    (void)state;
+    expect_no_stages((pc_stage_layout){.first = 4, .last = 2}, 32, 8, 1,
+                     "26 layers on the 6 stages beside first_stage_layers and last_stage_layers; expected a multiple "
+                     "of them: last_stage_layers 4");
+    expect_no_stages((pc_stage_layout){.first = 3}, 32, 8, 1, "first_stage_layers 4");
+    expect_no_stages((pc_stage_layout){.first = 9, .last = 2}, 10, 2, 1, "expected all of them to have a stage");
+    expect_no_stages((pc_stage_layout){.first = 9, .last = 1}, 10, 1, 1, "expected all of them to have a stage");
+    expect_no_stages((pc_stage_layout){.first = 3}, 15, 4, 2, "3 layers of the first stage over 2 chunks");
+    expect_no_stages((pc_stage_layout){.counts_loss = true}, 32, 8, 1, "32 layers, the loss do not divide over 8");
+    expect_no_stages((pc_stage_layout){.first = 3, .counts_loss = true}, 32, 8, 1, "expected one or the other");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
@@ -238,6 +285,8 @@ int main(void) {
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_every_remedy_works),
         cmocka_unit_test(test_remedies),
+        cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_stages_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,7 +192,7 @@ static void test_groups_have_their_own_best(void **state) {
     (void)state;
     test_random random = {2024};
     int64_t beside = 0;
-    for (long i = 0; i < test_cases(20, 300); i++) {
+    for (long i = 0; i < test_cases(80, 300); i++) {
         example_space x;
         int64_t of_group[SPACE_BASES_MAX] = {0};
         draw_space(&random, 2000, false, &x);

@@ -19,14 +19,14 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2688, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2056, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2728, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2064, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 200,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 208,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 144, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 176, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
@@ -245,7 +245,9 @@ static const field of_cluster[] = {
 static const field of_costs[] = {
     RUN(costs.transfer.mode),       RUN(costs.transfer.delay_ps),
     RUN(costs.transfer.latency_ps), RUN_REAL(costs.transfer.bandwidth_bytes_per_s),
-    RUN(costs.transfer.size_bytes),
+    RUN(costs.transfer.size_bytes), RUN(costs.vocab.broadcast_ps),
+    RUN(costs.vocab.exchange_ps),   RUN(costs.vocab.reduce_ps),
+    RUN(costs.vocab.held_bytes),
 };
 
 /* What cannot be seen in a row. */

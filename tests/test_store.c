@@ -312,7 +312,7 @@ static void h5py_reads_all_of_it(void **state) {
              "assert trace.attrs['devices'] == 2 and trace.attrs['placement'] == 'linear'\n"
              "assert trace.attrs['trace_hash'] == 'fedcba9876543210'\n"
              "kinds = h5py.check_enum_dtype(trace['pass_kind'].dtype)\n"
-             "assert kinds == {'F': 0, 'B': 1, 'W': 2, 'BW': 3, 'R': 4}\n"
+             "assert kinds == {'F': 0, 'B': 1, 'W': 2, 'BW': 3, 'R': 4, 'S': 5, 'T': 6}\n"
              "assert list(trace['pass_kind']) == [0, 0, 3, 3, 0, 3, 0, 3]\n"
              "assert list(trace['pass_microbatch']) == [0, 1, 0, 1, 0, 0, 1, 1]\n"
              "assert list(trace['pass_start_ps'][4:] // 10**12) == [1, 2, 3, 4]\n"

@@ -131,7 +131,8 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 /* ---- what they take ---- */
 
 /* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
- * bits, all, or some at the model's beginning or end. Each may have slices of the sequence, which differ, too. */
+ * bits, all, or some at the model's beginning or end. Each may have slices of the sequence, which differ, too; and with
+ * vocabulary parallelism some have a slice of the vocabulary. */
 enum { TIMED_SORTS = 12 };
 typedef pc_time sort_times[PC_PASS_KINDS];
 

@@ -346,6 +346,10 @@ pc_code pc_block_write(const pc_block_text_request *wanted, FILE *stream, pc_err
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has slices of microbatches, whose order no block keeps; expected whole ones",
                             schedule->name);
+    if (schedule->barriers != PC_BARRIERS_NONE)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: has S and T, which blocks do not have; expected another schedule, or format torch-csv",
+                            schedule->name);
     pc_code code = time_grid(schedule, &g, error);
     if (!code) code = find_recipe(wanted, &g, &x, error);
     if (!code) code = write_recipe(schedule, &x, stream, error);

@@ -23,6 +23,14 @@ static const char *fault_of(const pc_pass_index *index, int stage, int chunk, in
     return NULL;
 }
 
+/* S and T once each, under chunk 0, in a schedule with barriers alone. */
+static const char *vocab_fault_of(const pc_pass_index *index, int stage, int chunk, int microbatch) {
+    bool has_vocab = index->schedule->barriers != PC_BARRIERS_NONE && chunk == 0;
+    bool s = has(index, stage, chunk, microbatch, PC_PASS_S), t = has(index, stage, chunk, microbatch, PC_PASS_T);
+    if (s == has_vocab && t == has_vocab) return NULL;
+    return has_vocab ? (s ? "T is missing" : "S is missing") : s ? "there is S" : "there is T";
+}
+
 static bool has_any(const pc_pass_index *index, int stage, int chunk, int microbatch) {
     for (int kind = 0; kind < PC_PASS_KINDS; kind++)
         if (has(index, stage, chunk, microbatch, (pc_pass_kind)kind)) return true;
@@ -38,7 +46,13 @@ static pc_code check_chunk(const pc_pass_index *index, int stage, int chunk, int
             "goes through the other replica (placement %s)",
             stage, microbatch, chunk, pc_placement_name(index->schedule->placement));
     }
-    const char *fault = fault_of(index, stage, chunk, microbatch);
+    const char *fault = vocab_fault_of(index, stage, chunk, microbatch);
+    if (fault)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "schedule: stage %d, microbatch %d, chunk %d: %s; expected S and T once on every stage, "
+                            "under chunk 0, or on none",
+                            stage, microbatch, chunk, fault);
+    fault = fault_of(index, stage, chunk, microbatch);
     if (!fault) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "schedule: stage %d, microbatch %d, chunk %d: %s; expected F once and either BW, or B and W, "
@@ -49,6 +63,11 @@ static pc_code check_chunk(const pc_pass_index *index, int stage, int chunk, int
 static pc_code check_complete(const pc_pass_index *index, int *stage, pc_error *error) {
     const pc_schedule *schedule = index->schedule;
     *stage = 0;
+    if (schedule->barriers != PC_BARRIERS_NONE &&
+        (schedule->devices > PC_VOCAB_DEVICES_MAX || schedule->placement == PC_PLACEMENT_BIDIRECTIONAL))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "schedule: S and T on %d devices, placement %s; expected up to %d devices, and one replica",
+                            schedule->devices, pc_placement_name(schedule->placement), PC_VOCAB_DEVICES_MAX);
     if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL && schedule->chunks != 2)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: placement %s with %d chunks; expected 2, one a replica",
                             pc_placement_name(schedule->placement), schedule->chunks);

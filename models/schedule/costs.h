@@ -44,6 +44,15 @@ typedef struct pc_copies {
     int32_t *ahead;           /* passes that a copy back may hide behind: 1, or 2, which holds more */
 } pc_copies;
 
+/* What vocabulary parallelism costs beside the passes S and T. The times are of collectives over all stages, which hold
+ * neither devices nor links. The broadcast carries the last part's output, behind its F. The exchange behind S carries
+ * maxima and sums of the softmax, and with one barrier the input's gradient, too. With two barriers the reduction
+ * behind T carries that. */
+typedef struct pc_vocab_costs {
+    pc_time broadcast_ps, exchange_ps, reduce_ps;
+    int64_t held_bytes; /* of a microbatch on every stage, from the start of S to the end of T */
+} pc_vocab_costs;
+
 /* Shapes: [devices][chunks] row by row where nothing else is said, duration_ps [devices][chunks][PC_PASS_KINDS]. Owned:
  * pc_costs_free. */
 typedef struct pc_costs {
@@ -59,6 +68,7 @@ typedef struct pc_costs {
     bool leaves_gradients;          /* of that: B makes nothing again, and the rest is gradients that wait for W. Then
                                      * limits of names are bytes that F keeps, as if there were no such rest */
     pc_transfer transfer;
+    pc_vocab_costs vocab; /* of schedules with S and T; zeros cost nothing */
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
@@ -109,6 +119,14 @@ static inline bool pc_costs_have_copies(const pc_costs *costs) {
     return costs->copies.out_ps != NULL;
 }
 
+/* How long what `before` made on stage `from` is on its way to `pass` on stage `to`, where one of them is S or T, or
+ * waits for them (pc_pass_is_of_vocab). */
+static inline pc_time pc_costs_vocab_ps(const pc_costs *costs, pc_pass before, int from, int to) {
+    if (before.kind == PC_PASS_S) return costs->vocab.exchange_ps;
+    if (before.kind == PC_PASS_T) return costs->vocab.reduce_ps;
+    return from == to ? 0 : costs->vocab.broadcast_ps;
+}
+
 static inline pc_time pc_costs_ready(const pc_costs *costs, int device, int chunk) {
     return costs->ready_ps ? costs->ready_ps[pc_costs_index(costs, device, chunk)] : 0;
 }
@@ -124,6 +142,8 @@ static inline int64_t pc_costs_taken(const pc_costs *costs, int device, pc_pass 
         return costs->activation_bytes[i] - costs->activation_kept_bytes[i];
     case PC_PASS_B:
         return costs->recomputes_in_b ? costs->activation_bytes[i] - costs->activation_kept_bytes[i] : 0;
+    case PC_PASS_S:
+        return costs->vocab.held_bytes;
     default:
         return 0;
     }
@@ -138,6 +158,8 @@ static inline int64_t pc_costs_given(const pc_costs *costs, int device, pc_pass 
         return costs->activation_bytes[i] - costs->activation_b_bytes[i];
     case PC_PASS_BW:
         return costs->recomputes_in_b ? costs->activation_kept_bytes[i] : costs->activation_bytes[i];
+    case PC_PASS_T:
+        return costs->vocab.held_bytes;
     default:
         return 0;
     }

@@ -116,6 +116,18 @@ static void add_slice(found *x, int stage, pc_pass pass) {
         add_of_chunk(x, stage, pass.chunk + 1, pass.microbatch, PC_PASS_B, PC_PASS_BW);
 }
 
+/* Those of this kind of all stages. */
+static void add_all(found *x, int microbatch, pc_pass_kind kind) {
+    for (int d = 0; d < x->index->schedule->devices && d < PC_VOCAB_DEVICES_MAX; d++)
+        add_of_chunk(x, d, 0, microbatch, kind, kind);
+}
+
+/* What the last part's backward pass waits for where the loss is computed by all stages. */
+static void add_barrier(found *x, int microbatch) {
+    pc_barriers barriers = x->index->schedule->barriers;
+    if (barriers != PC_BARRIERS_NONE) add_all(x, microbatch, barriers == PC_BARRIERS_TWO ? PC_PASS_T : PC_PASS_S);
+}
+
 int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]) {
     const pc_schedule *schedule = index->schedule;
@@ -132,10 +144,19 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
     case PC_PASS_B:
     case PC_PASS_BW:
         add(&x, pass, part, PC_PASS_R, PC_PASS_F);
-        if (part < last) add(&x, pass, part + 1, PC_PASS_B, PC_PASS_BW);
+        if (part < last)
+            add(&x, pass, part + 1, PC_PASS_B, PC_PASS_BW);
+        else
+            add_barrier(&x, pass.microbatch);
         break;
     case PC_PASS_W:
         add(&x, pass, part, PC_PASS_B, PC_PASS_B);
+        break;
+    case PC_PASS_S:
+        add(&x, pass, last, PC_PASS_F, PC_PASS_F);
+        break;
+    case PC_PASS_T:
+        add_all(&x, pass.microbatch, PC_PASS_S);
         break;
     case PC_PASS_KINDS:
         break;
@@ -149,6 +170,7 @@ bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_pred
     int count = pc_pass_predecessors(index, stage, pass, predecessors);
     for (int k = 0; k < count; k++) {
         if (predecessors[k].stage == stage) continue;
+        if (pc_pass_is_of_vocab(index->schedule->passes[predecessors[k].position], pass)) return false;
         *sender = predecessors[k];
         return true;
     }

@@ -5,9 +5,12 @@
  *   R             waits for F of its own part
  *   B, BW         wait for R of their own part where there is one, else F, and for B or BW of part k+1
  *   W             waits for B of its own part
+ *   S             waits for F of the last part
+ *   T             waits for S of every stage
+ *   B, BW         of the last part wait for S (one barrier) or T (two) of every stage, where there are S and T
  * all of the same microbatch, and so, where there are replicas, of the one replica that it goes through. Where chunks
- * are slices, all of the same slice; and on the same stage F of slice j  waits for F of slice j-1 B, BW of it   wait
- * for B or BW of slice j+1
+ * are slices, all of the same slice; and on the same stage F of slice j waits for F of slice j-1, and B or BW of it
+ * waits for B or BW of slice j+1.
  */
 #ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H
 #define PC_MODELS_SCHEDULE_DEPENDENCIES_H
@@ -23,7 +26,7 @@
 extern "C" {
 #endif
 
-enum { PC_NO_PASS = -1, PC_PREDECESSORS_MAX = 3 };
+enum { PC_NO_PASS = -1, PC_PREDECESSORS_MAX = 3 + PC_VOCAB_DEVICES_MAX };
 
 /* For every (stage, chunk, microbatch, kind) the pass's position in schedule->passes, or PC_NO_PASS. */
 typedef struct pc_pass_index {
@@ -60,8 +63,14 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
 
 /* The one pass of another stage that `pass` of `stage` waits for: F for the F of the part before, B and BW for that of
- * the part behind. False where there is none, or the part is on the same stage. */
+ * the part behind. False where there is none, or the part is on the same stage; S, T and what waits for them wait for
+ * collectives of all stages, which are no such transfers. */
 PC_MUST_USE bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender);
+
+/* Whether a pass waits for `before` by a collective of vocabulary parallelism (pc_costs_vocab_ps). */
+static inline bool pc_pass_is_of_vocab(pc_pass before, pc_pass pass) {
+    return before.kind >= PC_PASS_S || pass.kind >= PC_PASS_S;
+}
 
 /* The stage whose order holds position `position`. */
 int pc_stage_of_position(const pc_schedule *schedule, int64_t position);

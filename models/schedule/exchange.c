@@ -34,7 +34,8 @@ void pc_schedule_write_text(const pc_schedule *schedule, FILE *stream) {
 
 /* PyTorch's letters for our kinds: its B is the whole backward pass. */
 static const char *const torch_action[PC_PASS_KINDS] = {
-    [PC_PASS_F] = "F", [PC_PASS_B] = "I", [PC_PASS_W] = "W", [PC_PASS_BW] = "B", [PC_PASS_R] = NULL};
+    [PC_PASS_F] = "F",  [PC_PASS_B] = "I", [PC_PASS_W] = "W", [PC_PASS_BW] = "B",
+    [PC_PASS_R] = NULL, [PC_PASS_S] = "S", [PC_PASS_T] = "T"};
 
 pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, pc_error *error) {
     if (pc_schedule_has(schedule, PC_PASS_R))
@@ -192,7 +193,8 @@ static pc_code read_cell(reader *input, int64_t column, const char *start, const
         const char *semicolon = is_overlap ? memchr(at, ';', (size_t)(last - at)) : NULL;
         cell made;
         if (!read_action(at, semicolon ? semicolon : last, &made))
-            return cell_error(input, column, start, end, "<part><F, I, W or B><microbatch> such as 0F0, or nothing");
+            return cell_error(input, column, start, end,
+                              "<part><F, I, W, B, S or T><microbatch> such as 0F0, or nothing");
         pc_code code = made.kind >= 0 ? add_cell(input, made) : PC_OK;
         if (code || !semicolon) return code;
         at = semicolon + 1;
@@ -309,6 +311,7 @@ static pc_code make_schedule(const reader *input, pc_schedule *schedule) {
     pc_free(lengths);
     if (code) return code;
     code = place_cells(input, &found, schedule);
+    if (!code) schedule->barriers = pc_schedule_find_barriers(schedule);
     if (code) pc_schedule_free(schedule);
     return code;
 }

@@ -181,12 +181,14 @@ PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 #define V_OF_MANY     PC_PLACEMENT_V, 2, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 0
 #define SLICES        PC_PLACEMENT_SLICES, 1, 0, 4, 0
-#define WHOLE         false, false, false, false, false, NULL /* BW */
-#define RECOMPUTING   false, false, true, false, false, NULL
-#define SPLIT         true, false, false, false, false, NULL /* B and W */
-#define MIXED         true, true, false, false, false, NULL
-#define SEARCHED      true, false, false, true, false, NULL
-#define ADAPTIVE      true, false, false, true, true, NULL
+#define WHOLE         false, false, false, false, false, NULL, PC_BARRIERS_NONE /* BW */
+#define RECOMPUTING   false, false, true, false, false, NULL, PC_BARRIERS_NONE
+#define SPLIT         true, false, false, false, false, NULL, PC_BARRIERS_NONE /* B and W */
+#define MIXED         true, true, false, false, false, NULL, PC_BARRIERS_NONE
+#define SEARCHED      true, false, false, true, false, NULL, PC_BARRIERS_NONE
+#define ADAPTIVE      true, false, false, true, true, NULL, PC_BARRIERS_NONE
+
+#define VOCAB(splits, barriers) splits, false, false, false, false, NULL, PC_BARRIERS_##barriers
 
 static const pc_generator generators[] = {
     {"gpipe", "every F, then every backward pass", LINEAR, WHOLE, generate_gpipe, 0},
@@ -203,7 +205,7 @@ static const pc_generator generators[] = {
     {"looped-bfs", "breadth first: every microbatch through a chunk before the next chunk; holds all m", INTERLEAVED,
      WHOLE, generate_looped_bfs, 0},
     {"1f1b-v", "1F1B folded to a V: two thirds of the memory of 1F1B", V, false, false, false, true, false, NULL,
-     pc_generate_searched, PC_SEARCHED_1F1B_V},
+     PC_BARRIERS_NONE, pc_generate_searched, PC_SEARCHED_1F1B_V},
     {"zb-h1", "B and W apart, in the memory of 1F1B: a third of its bubble", LINEAR, SPLIT, generate_zb_h, 1},
     {"zb-h2", "B and W apart, in twice the memory: hardly a bubble", LINEAR, SPLIT, generate_zb_h, 2},
     {"zb-interleaved", "ZB-H1 over v chunks a device: a v-th of its bubble", INTERLEAVED, SPLIT,
@@ -236,6 +238,13 @@ static const pc_generator generators[] = {
      SLICES, WHOLE, pc_generate_slices, PC_SLICES_1F1B},
     {"seq-zb-h1", "ZB-H1 over k slices of the sequence: a k-th of its bubble and about a k-th of the memory", SLICES,
      SPLIT, pc_generate_slices, PC_SLICES_ZB_H1},
+    {"1f1b-vocab-1", "1F1B whose stages share the output layer; two barriers, holds p + 2", LINEAR, VOCAB(false, TWO),
+     pc_generate_vocab, 0},
+    {"1f1b-vocab-2", "the same with one barrier: holds p + 1", LINEAR, VOCAB(false, ONE), pc_generate_vocab, 0},
+    {"v-half-vocab-1", "V-Half whose stages share the output layer; two barriers, holds two microbatches more", V,
+     VOCAB(true, TWO), pc_generate_vocab, 0},
+    {"v-half-vocab-2", "the same with one barrier: holds one microbatch more", V, VOCAB(true, ONE), pc_generate_vocab,
+     0},
 };
 
 const pc_generator *pc_generators(int *count) {
@@ -262,6 +271,9 @@ bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind) {
         return !generator->splits || generator->mixes;
     case PC_PASS_R:
         return generator->recomputes;
+    case PC_PASS_S:
+    case PC_PASS_T:
+        return generator->barriers != PC_BARRIERS_NONE;
     case PC_PASS_KINDS:
         break;
     }
@@ -345,6 +357,9 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
     if (!code) code = check_chunks(generator, chunks, error);
     if (!code) code = check_microbatches(generator, devices, microbatches, error);
+    if (!code && generator->barriers != PC_BARRIERS_NONE && devices > PC_VOCAB_DEVICES_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " devices; expected up to %d, for all wait for all",
+                            generator->name, devices, PC_VOCAB_DEVICES_MAX);
     return code || !generator->given ? code : check_given(generator, devices, microbatches, error);
 }
 

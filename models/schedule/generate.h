@@ -81,6 +81,7 @@ struct pc_generator {
                     * the smaller of both */
     const pc_given *given; /* NULL: a named one. Else what its maker began a structure of its own with, which `generate`
                             * reads the rest of */
+    pc_barriers barriers;  /* of its schedules: whether all stages share the output layer, by passes S and T */
     /* The schedule for a request that pc_generator_check has accepted, with its chunks filled in; `block` as below. */
     pc_code (*generate)(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                         pc_block *block, pc_error *error);

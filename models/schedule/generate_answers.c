@@ -265,7 +265,8 @@ static pc_code offer_static(contest *c, const pc_generator *name, pc_error *erro
 
 static bool is_other(const pc_generator *name, const pc_generator *asker) {
     return name != asker && name->placement == asker->placement && !name->recomputes &&
-           (asker->splits || !name->splits) && name->chunks_default == asker->chunks_default;
+           name->barriers == PC_BARRIERS_NONE && (asker->splits || !name->splits) &&
+           name->chunks_default == asker->chunks_default;
 }
 
 static pc_code ask_others(contest *c, pc_error *error) {

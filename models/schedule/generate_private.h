@@ -95,6 +95,10 @@ typedef enum pc_slices_schedule { PC_SLICES_GPIPE, PC_SLICES_1F1B, PC_SLICES_ZB_
 pc_code pc_generate_slices(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                            pc_block *block, pc_error *error);
 
+/* In generate_vocab.c. */
+pc_code pc_generate_vocab(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                          pc_block *block, pc_error *error);
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 pc_block_rule pc_block_of_gems, pc_block_of_chimera;

@@ -51,8 +51,9 @@ static pc_code copy_order(const pc_generator *self, const pc_generate_request *r
                                       lengths, schedule, error);
     pc_free(lengths);
     if (code) return code;
+    schedule->barriers = order->barriers;
     memcpy(schedule->passes, order->passes, (size_t)order->offsets[order->devices] * sizeof *order->passes);
-    code = block ? pc_block_of_schedule(schedule, block, error) : PC_OK;
+    code = block && order->barriers == PC_BARRIERS_NONE ? pc_block_of_schedule(schedule, block, error) : PC_OK;
     if (code) pc_schedule_free(schedule);
     return code;
 }
@@ -76,6 +77,7 @@ static void describe(pc_given_schedule *given) {
     given->generator.splits = splits;
     given->generator.mixes = splits && pc_schedule_has(order, PC_PASS_BW);
     given->generator.recomputes = pc_schedule_has(order, PC_PASS_R);
+    given->generator.barriers = order->barriers;
     given->generator.generate = copy_order;
 }
 

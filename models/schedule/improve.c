@@ -38,6 +38,11 @@ pc_code pc_improve_check(const pc_schedule *schedule, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s recomputes; expected a schedule of F, B, W and BW alone, where it is to be improved",
                             schedule->name);
+    if (schedule->barriers != PC_BARRIERS_NONE)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s shares the output layer; expected a schedule without S and T, where it is to be "
+                            "improved",
+                            schedule->name);
     if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s has two replicas; expected placement linear, interleaved or v, where it is to be "
@@ -147,7 +152,8 @@ static pc_generate_request request_of(const improving *w) {
 
 /* Whether the named schedule is one of this shape, placement and kinds of passes, and may have room. */
 static bool is_like(const improving *w, const pc_generator *name) {
-    return name->placement == w->request->schedule->placement && !name->recomputes && (w->splits || !name->splits) &&
+    return name->placement == w->request->schedule->placement && !name->recomputes &&
+           name->barriers == PC_BARRIERS_NONE && (w->splits || !name->splits) &&
            !pc_generator_check(name, w->costs.devices, w->instance.microbatches, w->costs.chunks, NULL) &&
            !pc_generator_check_memory(name, w->request->costs, (pc_memory_limit){w->limit}, NULL);
 }

@@ -31,6 +31,7 @@ static bool has_whole_times(const pc_costs *costs) {
 
 static bool is_known(const pc_schedule *schedule, const pc_costs *costs, bool splits) {
     if (!pc_placement_is_plain(schedule->placement) || pc_schedule_has(schedule, PC_PASS_R)) return false;
+    if (schedule->barriers != PC_BARRIERS_NONE) return false;
     if ((int64_t)schedule->devices * schedule->devices * schedule->chunks > LONGEST_WAYS) return false;
     if ((splits ? 3 : 2) * (int64_t)schedule->chunks > PC_INSTANCE_TYPES_MAX) return false;
     return !splits || !pc_schedule_has(schedule, PC_PASS_BW) || has_whole_times(costs);

@@ -131,7 +131,12 @@ static pc_code add_transfers(lowering *lowered) {
 }
 
 static pc_code add_dependency(lowering *lowered, pc_predecessor from, int32_t to, int to_stage) {
+    pc_pass before = lowered->schedule->passes[from.position];
     bool is_sent = from.stage != to_stage;
+    if (pc_pass_is_of_vocab(before, lowered->schedule->passes[to])) {
+        pc_time vocab_ps = pc_costs_vocab_ps(lowered->costs, before, from.stage, to_stage);
+        return pc_program_add_edge(lowered->program, from.position, to, vocab_ps, lowered->error);
+    }
     if (is_sent && lowered->costs->transfer.mode == PC_TRANSFER_LINK) return PC_OK; /* add_transfers */
     pc_time delay_ps = is_sent ? pc_costs_delay(lowered->costs, from.stage, to_stage) : 0;
     return pc_program_add_edge(lowered->program, from.position, to, delay_ps, lowered->error);

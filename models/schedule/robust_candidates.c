@@ -27,7 +27,8 @@ static pc_generate_request request_of(const pc_robust_work *w, const pc_costs *c
 
 static bool is_like(const pc_robust_work *w, const pc_generator *name) {
     const pc_robust_request *r = w->request;
-    return name->placement == r->schedule->placement && !name->recomputes && (w->splits || !name->splits) &&
+    return name->placement == r->schedule->placement && !name->recomputes && name->barriers == PC_BARRIERS_NONE &&
+           (w->splits || !name->splits) &&
            !pc_generator_check(name, r->costs->devices, w->instance.microbatches, r->costs->chunks, NULL) &&
            !pc_generator_check_memory(name, r->costs, r->memory_limit, NULL);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const pc_pass_kind_names[PC_PASS_KINDS + 1] = {"F", "B", "W", "BW", "R", NULL};
+const char *const pc_pass_kind_names[PC_PASS_KINDS + 1] = {"F", "B", "W", "BW", "R", "S", "T", NULL};
 
 const char *pc_pass_kind_name(pc_pass_kind kind) {
     return pc_pass_kind_names[kind];
@@ -93,6 +93,7 @@ pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *err
     pc_code code = pc_schedule_create(from->name, from->devices, from->microbatches, from->chunks, from->placement,
                                       lengths, to, error);
     pc_free(lengths);
+    if (!code) to->barriers = from->barriers;
     if (!code) memcpy(to->passes, from->passes, (size_t)from->offsets[from->devices] * sizeof *from->passes);
     return code;
 }
@@ -101,6 +102,25 @@ void pc_schedule_free(pc_schedule *schedule) {
     pc_free(schedule->offsets);
     pc_free(schedule->passes);
     memset(schedule, 0, sizeof *schedule);
+}
+
+/* Whether the stage's T of the microbatch stands before the backward pass of it in the chunk. */
+static bool has_t_first(const pc_schedule *schedule, int stage, int chunk, int microbatch) {
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        if (pass.microbatch != microbatch) continue;
+        if (pass.kind == PC_PASS_T) return true;
+        if (pass.chunk == chunk && (pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW)) return false;
+    }
+    return false;
+}
+
+pc_barriers pc_schedule_find_barriers(const pc_schedule *schedule) {
+    if (!pc_schedule_has(schedule, PC_PASS_S) && !pc_schedule_has(schedule, PC_PASS_T)) return PC_BARRIERS_NONE;
+    int last = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks) - 1;
+    int stage = pc_placement_stage(schedule->placement, schedule->devices, last, 0);
+    int chunk = pc_placement_chunk(schedule->placement, schedule->devices, last, 0);
+    return has_t_first(schedule, stage, chunk, 0) ? PC_BARRIERS_TWO : PC_BARRIERS_ONE;
 }
 
 bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind) {

@@ -16,8 +16,19 @@ extern "C" {
 #endif
 
 /* F forward; B backward for the input; W backward for the weights; BW both, unsplit; R recompute of what F did not
- * keep. The values index arrays and stand in results files: never renumber them. */
-typedef enum pc_pass_kind { PC_PASS_F, PC_PASS_B, PC_PASS_W, PC_PASS_BW, PC_PASS_R, PC_PASS_KINDS } pc_pass_kind;
+ * keep. S and T are of vocabulary parallelism (Yeung et al. 2024, arXiv 2411.05288), where every stage has a slice of
+ * the output layer: S makes the logits of the slice, T its gradients. A stage has one of each a microbatch, under chunk
+ * 0. The values index arrays and stand in results files: never renumber them. */
+typedef enum pc_pass_kind {
+    PC_PASS_F,
+    PC_PASS_B,
+    PC_PASS_W,
+    PC_PASS_BW,
+    PC_PASS_R,
+    PC_PASS_S,
+    PC_PASS_T,
+    PC_PASS_KINDS
+} pc_pass_kind;
 
 typedef struct pc_pass {
     int32_t microbatch; /* 0 .. m-1 */
@@ -43,7 +54,13 @@ typedef enum pc_placement {
     PC_PLACEMENTS
 } pc_placement;
 
+/* Where all stages of a vocabulary-parallel schedule wait for each other. ONE (the paper's Vocab-2): behind S, before T
+ * and before the backward pass of the last part. TWO (Vocab-1): behind S before T, and behind T before that backward
+ * pass. */
+typedef enum pc_barriers { PC_BARRIERS_NONE, PC_BARRIERS_ONE, PC_BARRIERS_TWO } pc_barriers;
+
 enum {
+    PC_VOCAB_DEVICES_MAX = 128, /* p of a schedule with barriers */
     PC_SCHEDULE_NAME_SIZE = 64,
     PC_DEVICES_MAX = 65536,       /* p */
     PC_CHUNKS_MAX = 1024,         /* v */
@@ -60,11 +77,12 @@ typedef struct pc_schedule {
     int microbatches; /* m, at least 1 */
     int chunks;       /* v, at least 1 */
     pc_placement placement;
-    int64_t *offsets; /* p + 1 numbers: the passes of stage d are passes[offsets[d]] to passes[offsets[d+1] - 1] */
-    pc_pass *passes;  /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
+    pc_barriers barriers; /* whether there are S and T, and what the last part's backward pass waits for */
+    int64_t *offsets;     /* p + 1 numbers: the passes of stage d are passes[offsets[d]] to passes[offsets[d+1] - 1] */
+    pc_pass *passes;      /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
 } pc_schedule;
 
-/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional", "slices". */
+/* "F", "B", "W", "BW", "R", "S", "T"; "linear", "interleaved", "v", "bidirectional", "slices". */
 const char *pc_pass_kind_name(pc_pass_kind kind);
 extern const char *const pc_pass_kind_names[PC_PASS_KINDS + 1]; /* ends with NULL, as the next */
 extern const char *const pc_placement_names[PC_PLACEMENTS + 1];
@@ -105,6 +123,10 @@ pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *err
 
 /* Frees what the schedule owns and zeroes it; a zeroed one is fine. */
 void pc_schedule_free(pc_schedule *schedule);
+
+/* What `barriers` has to be for these passes: NONE without S; TWO where the last part's first backward pass stands
+ * behind the T of its microbatch on its stage; else ONE. */
+pc_barriers pc_schedule_find_barriers(const pc_schedule *schedule);
 
 /* Whether the schedule has passes of this kind. */
 bool pc_schedule_has(const pc_schedule *schedule, pc_pass_kind kind);

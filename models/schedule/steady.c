@@ -62,6 +62,7 @@ static pc_code cut_middle(const pc_schedule *schedule, int k, int eighths, middl
                                       counts, &m->turn, error);
     pc_free(counts);
     if (code) return code;
+    m->turn.barriers = schedule->barriers;
     m->microbatch = pc_alloc((size_t)total, sizeof *m->microbatch);
     if (!m->microbatch) return pc_error_no_memory(error);
     for (int d = 0; d < schedule->devices; d++) {
@@ -104,6 +105,8 @@ static void add_waits(const middle *m, const pc_costs *costs, const pc_pass_inde
     for (int i = 0; i < count; i++) {
         int64_t from = before[i].position, stage = before[i].stage;
         pc_time delay = stage == device ? 0 : pc_costs_delay_alone(costs, (int)stage, device);
+        if (pc_pass_is_of_vocab(turn->passes[from], turn->passes[at]))
+            delay = pc_costs_vocab_ps(costs, turn->passes[from], (int)stage, device);
         add_edge(list, from, at, (m->microbatch[from] - m->microbatch[at]) / turn->microbatches,
                  time_of(m, costs, (int)stage, from) + delay);
     }
@@ -118,7 +121,8 @@ static void add_all_waits(const middle *m, const pc_costs *costs, const pc_pass_
 static pc_code find_ratio(const middle *m, const pc_costs *costs, const pc_pass_index *index, pc_cycle_ratio *ratio,
                           pc_error *error) {
     int64_t passes = m->turn.offsets[m->turn.devices];
-    edge_list list = {.edges = pc_alloc((size_t)passes * (PC_PREDECESSORS_MAX + 1), sizeof *list.edges)};
+    int barrier = m->turn.barriers == PC_BARRIERS_NONE ? 0 : m->turn.devices;
+    edge_list list = {.edges = pc_alloc((size_t)passes * (size_t)(3 + barrier), sizeof *list.edges)};
     if (!list.edges) return pc_error_no_memory(error);
     add_all_waits(m, costs, index, &list);
     pc_code code = pc_cycle_ratio_find(list.edges, list.count, (int)passes, ratio, error);

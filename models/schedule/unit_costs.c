@@ -65,6 +65,11 @@ static double least_slice(const pc_unit_costs *units, int slices) {
     return least * slices / all;
 }
 
+static void add_vocab_time(extent *x, double time, int devices) {
+    if (time > 0.0 && time < x->smallest) x->smallest = time;
+    x->whole += time * devices;
+}
+
 /* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
  * so that rounding does not show whatever the unit. Fewer where the whole pipeline, one pass after the other, would not
  * fit into the clock; 0 where no number of ticks does. */
@@ -72,7 +77,10 @@ double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
     const double most = 0x1p61, least = 1e6;
     extent x = units->part_count > 0 ? extent_of_each(units, shape) : extent_of_all(units, shape);
     if (units->slice_times) x.smallest *= least_slice(units, shape->chunks);
-    double whole = (x.whole + 2.0 * units->comm * shape->chunks * shape->devices) * shape->microbatches;
+    if (shape->barriers != PC_BARRIERS_NONE)
+        for (int i = 0; i < 2; i++) add_vocab_time(&x, units->vocab_times[i], shape->devices);
+    int hops = 2 * shape->chunks + (shape->barriers != PC_BARRIERS_NONE ? 3 : 0);
+    double whole = (x.whole + hops * units->comm * shape->devices) * shape->microbatches;
     double smallest =
         units->comm > 0.0 && units->comm / shape->chunks < x.smallest ? units->comm / shape->chunks : x.smallest;
     double ticks = 1e9;
@@ -112,6 +120,17 @@ static void fill_times(const pc_unit_costs *units, const double times[3], double
     }
 }
 
+/* S and T under chunk 0 of every stage. A collective takes as long as a transfer. */
+static void fill_vocab(const pc_unit_costs *units, double ticks, pc_costs *costs) {
+    for (int d = 0; d < costs->devices; d++) {
+        pc_time *times = &costs->duration_ps[pc_costs_index(costs, d, 0) * PC_PASS_KINDS];
+        times[PC_PASS_S] = llround(units->vocab_times[0] * ticks);
+        times[PC_PASS_T] = llround(units->vocab_times[1] * ticks);
+    }
+    pc_time comm_ps = costs->transfer.delay_ps;
+    costs->vocab = (pc_vocab_costs){.broadcast_ps = comm_ps, .exchange_ps = comm_ps, .reduce_ps = comm_ps};
+}
+
 static void fill_costs(const pc_unit_costs *units, const pc_unit_shape *shape, double ticks, pc_costs *costs) {
     for (int d = 0; d < costs->devices; d++)
         for (int c = 0; c < costs->chunks; c++) {
@@ -124,6 +143,7 @@ static void fill_costs(const pc_unit_costs *units, const pc_unit_shape *shape, d
             costs->activation_kept_bytes[i] = llround(units->keep * (double)PC_UNIT_CHUNK_BYTES);
         }
     costs->transfer.delay_ps = llround(units->comm * ticks);
+    if (shape->barriers != PC_BARRIERS_NONE) fill_vocab(units, ticks, costs);
 }
 
 pc_code pc_unit_costs_make(const pc_unit_costs *units, const pc_unit_shape *shape, double ticks, pc_costs *costs,

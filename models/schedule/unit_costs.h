@@ -16,6 +16,7 @@ typedef struct pc_unit_costs {
     const double (*part_times)[3]; /* [part_count], stages in their order, parts in the model's; borrowed */
     const double *slice_times;     /* of schedules with slices how long those take to each other, above zero, a number a
                                     * slice; borrowed. NULL: all as long */
+    double vocab_times[2];         /* S and T, on every stage */
     double comm;                   /* from one stage to the next */
     double release_b;              /* the fraction of an activation that B gives back, where W gives back the rest */
     double keep;                   /* the fraction that an F which is recomputed keeps */
@@ -26,6 +27,7 @@ typedef struct pc_unit_shape {
     int devices, microbatches, chunks;
     pc_placement placement;
     bool recomputes;
+    pc_barriers barriers;
 } pc_unit_shape;
 
 /* A microbatch of one chunk takes this many bytes, so that fractions of it are whole. */

@@ -240,7 +240,20 @@ static pc_code add_message(lowering *lowered, int replica, pc_predecessor from, 
 }
 
 /* What passes wait for on their own stage its order says, unless that need not be kept. */
+/* Collectives of vocabulary parallelism are on their way for as long as they take alone, over flows too: beside what
+ * else goes over links they are short. */
+static pc_code add_vocab_wait(lowering *lowered, int replica, pc_predecessor from, int device, int64_t position) {
+    const pc_costs costs = {.vocab = lowered->outline->vocab};
+    pc_pass before = lowered->schedule->passes[from.position];
+    return lowering_add_edge(lowered, lowered->last[lowering_row(lowered, replica, from.position)],
+                             lowered->first[lowering_row(lowered, replica, position)],
+                             pc_costs_vocab_ps(&costs, before, from.stage, device));
+}
+
 static pc_code add_dependency(lowering *lowered, int replica, pc_predecessor from, int device, int64_t position) {
+    const pc_pass *passes = lowered->schedule->passes;
+    if (pc_pass_is_of_vocab(passes[from.position], passes[position]))
+        return add_vocab_wait(lowered, replica, from, device, position);
     if (from.stage != device) return add_message(lowered, replica, from, device, position);
     if (!lowered->how.waits_for_memory) return PC_OK;
     return lowering_add_edge(lowered, lowered->last[lowering_row(lowered, replica, from.position)],

@@ -31,6 +31,10 @@ static pc_cut full_cut(const pc_iteration_spec *spec) {
     pc_cut cut = spec->cut;
     cut.chunks = chunks_of_spec(spec);
     cut.slices = spec->generator->placement == PC_PLACEMENT_SLICES ? cut.chunks : 0;
+    if (spec->generator->barriers != PC_BARRIERS_NONE) {
+        cut.vocab_stages = cut.pp;
+        cut.vocab_barriers = (int)spec->generator->barriers;
+    }
     if (spec->generator->recomputes && cut.recompute == PC_RECOMPUTE_NONE) cut.recompute = PC_RECOMPUTE_FULL;
     return cut;
 }
@@ -71,6 +75,21 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
+/* The loss in pieces has no logits left for T; and without gradients of the head T is for nothing. */
+static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
+    if (spec->generator->barriers == PC_BARRIERS_NONE) return PC_OK;
+    if (pc_cut_frozen(&spec->cut))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "frozen parts with %s, whose T makes the head's gradients; expected another schedule, or "
+                            "neither lora nor frozen",
+                            spec->generator->name);
+    if (spec->cut.cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "cross_entropy chunked with %s, which keeps the logits from S to T; expected fused, or another "
+                        "schedule",
+                        spec->generator->name);
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -81,6 +100,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     if (!code) code = check_units(spec, error);
     if (!code) code = pc_outline_check_balanced(spec, error);
     if (!code) code = pc_offload_can_be(spec, error);
+    if (!code) code = check_vocab(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
@@ -100,9 +120,10 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
 
 static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->wide_layers == b->wide_layers && a->local_layers == b->local_layers &&
-           a->has_embedding == b->has_embedding && a->has_head == b->has_head && a->recompute == b->recompute &&
-           a->recompute_layers == b->recompute_layers && a->recompute_modules == b->recompute_modules &&
-           a->offloaded_layers == b->offloaded_layers && a->slice == b->slice;
+           a->has_embedding == b->has_embedding && a->has_head == b->has_head && a->has_vocab == b->has_vocab &&
+           a->recompute == b->recompute && a->recompute_layers == b->recompute_layers &&
+           a->recompute_modules == b->recompute_modules && a->offloaded_layers == b->offloaded_layers &&
+           a->slice == b->slice;
 }
 
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
@@ -488,6 +509,8 @@ static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *c
     if (!code && pc_offload_is_beside_passes(&outline->cut.offload)) code = pc_costs_add_copies(costs, error);
     costs->recomputes_in_b = pc_outline_recomputes_in_b(outline);
     costs->leaves_gradients = leaves_gradients(outline);
+    costs->vocab = outline->vocab;
+    if (without & PC_WITHOUT_TRANSFERS) costs->vocab = (pc_vocab_costs){.held_bytes = outline->vocab.held_bytes};
     for (int d = 0; !code && d < outline->devices; d++) {
         for (int c = 0; !code && c < outline->chunks; c++) code = set_chunk(outline, d, c, without, costs, error);
         if (!code && gathers) pc_outline_set_ready(outline, d, costs);

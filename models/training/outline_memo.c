@@ -125,8 +125,9 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
 
 static void put_part(key_writer *writer, const pc_part *part) {
     const int64_t numbers[] = {
-        part->layers,   part->wide_layers,      part->local_layers, part->has_embedding,
-        part->has_head, part->offloaded_layers, part->slice,        pc_recomputation_code(pc_part_recomputation(part))};
+        part->layers,           part->wide_layers, part->local_layers,
+        part->has_embedding,    part->has_head,    part->has_vocab,
+        part->offloaded_layers, part->slice,       pc_recomputation_code(pc_part_recomputation(part))};
     put(writer, numbers, sizeof numbers);
 }
 
@@ -147,6 +148,8 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                bits_of(cut->lora.dropout),
                                cut->slices,
                                cut->sequence_split,
+                               cut->vocab_stages,
+                               cut->vocab_barriers,
                                cut->offload.kinds,
                                cut->offload.modules,
                                pc_cut_sums_apart(cut),

@@ -4,6 +4,7 @@
 #include "engine/numbers.h"
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
+#include "models/workload/slice.h"
 
 #include <stddef.h>
 
@@ -128,6 +129,26 @@ double pc_outline_tied_bytes(const pc_outline *outline) {
     return rows * (double)outline->spec->model.hidden * pc_cut_gradient_bytes(&outline->cut);
 }
 
+/* Over all stages: the last part's output to all; three numbers a token from all to all (as add_loss_by_steps has
+ * them); and the sum of the slices' gradients of it. A broadcast takes what an all-gather of as much does, a reduction
+ * what a reduce-scatter does. */
+static pc_code add_vocab(pc_outline *outline, pc_error *error) {
+    const pc_cut *cut = &outline->cut;
+    if (cut->vocab_stages == 0) return PC_OK;
+    double rows = (double)pc_boundary_bytes(&outline->spec->model, cut, false);
+    double numbers = 4.0 * (double)pc_slice_of(&outline->spec->model, cut).tokens;
+    double reduce_s = alone(outline, &outline->pp, PC_COLLECTIVE_REDUCE_SCATTER, rows).seconds;
+    double exchange_s = 3 * alone(outline, &outline->pp, PC_COLLECTIVE_ALL_REDUCE, numbers).seconds;
+    bool is_at_once = cut->vocab_barriers == 1;
+    pc_vocab_costs *x = &outline->vocab;
+    x->held_bytes = pc_vocab_held_bytes(&outline->spec->model, cut);
+    pc_code code = pc_outline_time("vocabulary", alone(outline, &outline->pp, PC_COLLECTIVE_ALL_GATHER, rows).seconds,
+                                   1, &x->broadcast_ps, error);
+    if (!code)
+        code = pc_outline_time("vocabulary", exchange_s + (is_at_once ? reduce_s : 0), 1, &x->exchange_ps, error);
+    return code || is_at_once ? code : pc_outline_time("vocabulary", reduce_s, 1, &x->reduce_ps, error);
+}
+
 static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     double number = 4; /* bytes of an fp32 number */
     double loss_s = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
@@ -138,7 +159,9 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
     bool is_trained = !(pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_HEAD);
-    if (code || !outline->spec->model.is_tied || !is_trained || first == last) return code;
+    if (!code) code = add_vocab(outline, error);
+    if (code || !outline->spec->model.is_tied || !is_trained || first == last || outline->cut.vocab_stages > 0)
+        return code;
     pc_group pair = pc_outline_pair(outline, first, last);
     pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
     outline->tied_bytes = tied.sent_bytes;

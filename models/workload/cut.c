@@ -417,6 +417,7 @@ pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int par
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
+                     .has_vocab = part < cut->vocab_stages,
                      .recompute = recomputation.kind,
                      .recompute_layers = recomputation.layers,
                      .recompute_modules = recomputation.modules,

@@ -115,6 +115,9 @@ typedef struct pc_cut {
     int chunks;      /* v */
     int slices;      /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
     pc_sequence_split sequence_split;
+    /* Vocabulary parallelism (pc_barriers of schedule.h): over how many stages the embedding and the head are cut, and
+     * after how many barriers the last part goes back. Both follow from the schedule; 0 without. */
+    int vocab_stages, vocab_barriers;
     bool sequence_parallel; /* norms and dropout are cut along the sequence over the TP ranks */
     int zero;               /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
@@ -212,6 +215,8 @@ typedef struct pc_part {
                            * nothing */
     bool has_embedding;   /* the first */
     bool has_head;        /* the last */
+    bool has_vocab; /* a slice of embedding and head, with S and T; both ends have no more than their norms, positions
+                     * and dropout then */
     pc_recompute recompute;
     int32_t recompute_layers;  /* 0 of kinds without a number */
     int32_t recompute_modules; /* 0 of all but MODULES */

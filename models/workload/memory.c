@@ -63,9 +63,10 @@ static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
  * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
  * them. */
-static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss, bool is_shared) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
+    if (is_shared) return (kept){.whole = 2 * rows}; /* the rest is held from S to T */
     switch (loss) {
     case PC_CROSS_ENTROPY_CHUNKED:
         return (kept){.whole = 4 * rows};
@@ -78,8 +79,8 @@ static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_c
 }
 
 /* Nobody reads the input of a frozen one. */
-static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
-    kept head = trained_head_kept(model, slice, loss);
+static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss, bool is_shared) {
+    kept head = trained_head_kept(model, slice, loss, is_shared);
     if (!(slice->frozen & (int32_t)PC_FROZEN_HEAD) || loss == PC_CROSS_ENTROPY_CHUNKED) return head;
     return (kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
@@ -255,8 +256,9 @@ static pc_wide context_working(const pc_slice *x) {
 
 /* Of the loss, or of the layers' recomputation, whichever is more. A gathered sequence stands in one buffer, matrix
  * after matrix. */
-static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cross_entropy loss, pc_wide of_layers) {
-    pc_wide of_head = part->has_head ? loss_working(slice, loss) : 0;
+static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const pc_cut *cut, pc_wide of_layers) {
+    bool has_loss = cut->vocab_stages > 0 ? part->has_vocab : part->has_head;
+    pc_wide of_head = has_loss ? loss_working(slice, cut->cross_entropy) : 0;
     pc_wide gathered = slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
     pc_wide of_context = part->layers > 0 ? context_working(slice) : 0;
     return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
@@ -320,11 +322,11 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
     if (part->has_embedding) ends[0] = embedding_kept(model, &x);
-    if (part->has_head) ends[1] = head_kept(model, &x, cut->cross_entropy);
+    if (part->has_head) ends[1] = head_kept(model, &x, cut->cross_entropy, cut->vocab_stages > 0);
     pc_wide of_ends = ends[0].whole + ends[1].whole, sum = taken_of(&layer, &layers, forms) + of_ends;
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
-    pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], &layers, forms));
+    pc_wide working = working_bytes(&x, part, cut, layers_working(&layer, &ends[1], &layers, forms));
     working += earlier_gradients(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
@@ -342,6 +344,14 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     return PC_OK;
 }
 
+/* The broadcast input; of the loss what head_kept has; with one barrier the input's gradient, of every slice. */
+int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut) {
+    pc_slice x = pc_slice_of(model, cut);
+    kept head = head_kept(model, &x, cut->cross_entropy, false);
+    pc_wide rows = (pc_wide)x.norm_tokens * x.hidden;
+    return (int64_t)(head.whole - 2 * rows + (cut->vocab_barriers == 1 ? 2 * rows : 0));
+}
+
 /* ---- what stands all the time ---- */
 
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
@@ -352,12 +362,13 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     int64_t norms = pc_model_layer_norms(model) * norm + pc_model_qk_norm_parameters(model);
     int64_t matrices = h * (x.qkv + x.query + x.up + x.ffn) + qkv_bias + bias * x.up;
     int64_t sum = part->layers * (matrices + norms + bias * 2 * h);
-    if (part->has_embedding) sum += table;
+    if (part->has_vocab) sum += model->is_tied ? table : 2 * table;
+    if (part->has_embedding && cut->vocab_stages == 0) sum += table;
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * h;
     if (part->has_head) sum += norm;
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
     sum += part->layers * pc_layer_adapters(model, cut);
-    return part->has_head && !has_table ? sum + table : sum;
+    return part->has_head && !has_table && cut->vocab_stages == 0 ? sum + table : sum;
 }
 
 int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {

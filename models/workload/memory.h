@@ -56,6 +56,9 @@ typedef struct pc_pass_forms {
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error);
 
+/* With vocabulary parallelism, what a stage holds of a microbatch from S to T, for a checked cut. */
+int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut);
+
 /* Parameters of one part on one TP rank, for a checked cut; of a part's slices of the sequence the first counts them,
  * and the others have 0. A tied matrix stands on both ends; where `shares_embedding`, both ends are on one device and
  * it stands once, with the embedding. Keys and values of fewer heads than ranks stand on several. */

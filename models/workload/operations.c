@@ -102,6 +102,12 @@ static void add_pass(pc_builder *b, const pc_part *part, pc_pass_kind kind, bool
     case PC_PASS_R:
         add_recomputation(b, part);
         break;
+    case PC_PASS_S:
+        if (part->has_vocab) pc_add_vocab_s(b);
+        break;
+    case PC_PASS_T:
+        if (part->has_vocab) pc_add_vocab_t(b);
+        break;
     default:
         add_backward(b, part, (pc_backward){.b = kind != PC_PASS_W, .w = kind != PC_PASS_B}, has_r);
     }
@@ -146,6 +152,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
     pc_operations made;
     pc_builder b = {.model = model,
                     .slice = pc_slice_of_part(model, cut, part),
+                    .vocab_barriers = cut->vocab_barriers,
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .gathers_low_weights = pc_cut_gathers_low_weights(model, cut),

@@ -13,23 +13,30 @@ static void add(pc_builder *b, const char *name, const char *function, pc_wide e
 void pc_add_embedding_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
-    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
-    pc_add_reduction(b, "embedding", false);
+    if (b->vocab_barriers == 0) {
+        add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
+        pc_add_reduction(b, "embedding", false);
+    }
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2 + 2 + 2, 2);
     if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 2 + 1, 1);
 }
 
 /* Its table is a weight, but its gradient no matrix product that could wait: B's work. The gradient is written as a
  * whole table of 16 bits (zeroed, added to) and that is added to the one that is held. */
+static void add_table_backward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_add_gather(b, "embedding", false);
+    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
+    add(b, "embedding_sum", "add", (pc_wide)x->vocab * x->hidden, 2 + 2 + 2 * b->gradient_bytes, 2);
+}
+
 void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
     if (!passes.b || b->slice.frozen & (int32_t)PC_FROZEN_EMBEDDING) return;
     if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 1 + 2, 1);
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2, 2);
-    pc_add_gather(b, "embedding", false);
-    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
-    add(b, "embedding_sum", "add", (pc_wide)x->vocab * x->hidden, 2 + 2 + 2 * b->gradient_bytes, 2);
+    if (b->vocab_barriers == 0) add_table_backward(b);
 }
 
 /* ---- the head and the loss ---- */
@@ -108,11 +115,9 @@ static void add_chunked_head(pc_builder *b) {
 
 /* ---- the head ---- */
 
-void pc_add_head_forward(pc_builder *b) {
+/* The logits and the loss, of the matrix's input. */
+static void add_logits(pc_builder *b) {
     pc_matrix head = make_head(&b->slice);
-    pc_add_norm(b, "final_norm");
-    pc_add_gather(b, "head", false);
-    if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) return add_chunked_head(b);
     pc_add_forward(b, &head);
     add_logit_cap(b);
     if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED)
@@ -123,6 +128,16 @@ void pc_add_head_forward(pc_builder *b) {
         add_compiled_loss(b);
     else
         add_loss_by_steps(b);
+}
+
+void pc_add_head_forward(pc_builder *b) {
+    pc_add_norm(b, "final_norm");
+    if (b->vocab_barriers > 0) return;
+    pc_add_gather(b, "head", false);
+    if (b->cross_entropy == PC_CROSS_ENTROPY_CHUNKED)
+        add_chunked_head(b);
+    else
+        add_logits(b);
 }
 
 /* By steps: the target's share, times the gradient of the loss, in fp32, and to 16 bits. Fused: times that gradient; in
@@ -144,8 +159,39 @@ static void add_loss_backward(pc_builder *b) {
 
 void pc_add_head_backward(pc_builder *b, pc_backward passes) {
     pc_matrix head = make_head(&b->slice);
-    if (passes.b) add_loss_backward(b);
-    if (passes.b) add_logit_cap(b);
-    if (b->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) pc_add_column_backward(b, &head, passes);
+    bool is_whole = b->vocab_barriers == 0;
+    if (passes.b && is_whole) {
+        add_loss_backward(b);
+        add_logit_cap(b);
+    }
+    if (b->cross_entropy != PC_CROSS_ENTROPY_CHUNKED && is_whole) pc_add_column_backward(b, &head, passes);
     if (passes.b) pc_add_norm_backward(b, "final_norm");
+}
+
+/* ---- both, in slices over the stages ---- */
+
+/* Yeung et al. 2024 (arXiv 2411.05288), algorithms 1 and 2. S: logits of the slice and their local softmax; the slice's
+ * share of the embedding, for a microbatch to come. With one barrier the gradient of the input, too: of the softmax
+ * before it is scaled, and of the targets, which is a lookup of their rows. */
+void pc_add_vocab_s(pc_builder *b) {
+    pc_matrix head = make_head(&b->slice);
+    pc_wide elements = (pc_wide)b->slice.tokens * b->slice.hidden;
+    add(b, "embedding", "embedding", elements, 2 + 2, 8);
+    pc_add_gather(b, "head", false);
+    add_logits(b);
+    if (b->vocab_barriers > 1) return;
+    b->is_backward = true;
+    add_logit_cap(b);
+    pc_add_column_backward(b, &head, (pc_backward){.b = true});
+    add(b, "targets", "embedding", elements, 2 + 2, 8);
+}
+
+/* T: the softmax scaled by what all slices have found, and what is left of the gradients; and the embedding's. */
+void pc_add_vocab_t(pc_builder *b) {
+    pc_matrix head = make_head(&b->slice);
+    b->is_backward = true;
+    add_loss_backward(b);
+    add_logit_cap(b);
+    pc_add_column_backward(b, &head, (pc_backward){.b = b->vocab_barriers > 1, .w = true});
+    add_table_backward(b);
 }

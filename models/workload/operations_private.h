@@ -8,6 +8,7 @@
 typedef struct pc_builder {
     const pc_model *model;
     pc_slice slice;
+    int vocab_barriers; /* of a cut with vocabulary parallelism; 0: embedding and head are whole, on the ends */
     pc_cross_entropy cross_entropy;
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
@@ -153,5 +154,9 @@ void pc_add_embedding_forward(pc_builder *b);
 void pc_add_embedding_backward(pc_builder *b, pc_backward passes);
 void pc_add_head_forward(pc_builder *b);
 void pc_add_head_backward(pc_builder *b, pc_backward passes);
+
+/* S and T of a stage's slice of embedding and head. */
+void pc_add_vocab_s(pc_builder *b);
+void pc_add_vocab_t(pc_builder *b);
 
 #endif

@@ -42,6 +42,8 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .lora = cut->lora,
                       .frozen = pc_cut_frozen(cut),
                       .graphs = cut->graphs};
+    /* To a multiple of twice the stages, as the paper's program pads it. */
+    if (cut->vocab_stages > 0) slice.vocab = 2 * pc_divide_up(slice.vocab, 2 * (int64_t)cut->vocab_stages);
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;

@@ -35,7 +35,7 @@ typedef struct pc_slice {
     int64_t qkv;          /* query + 2 * key */
     int64_t ffn;          /* f / t */
     int64_t up;           /* columns of the matrix before the activation: f / t, or twice that (gate and up) */
-    int64_t vocab;        /* padded V / t */
+    int64_t vocab;        /* padded V / t; with vocabulary parallelism a stage's slice of that */
     pc_wide counted_qkv;  /* a t-th of the whole model's query, key and value matrix: less than h * qkv where key and
                            * value heads are fewer than ranks and stand on several */
     bool is_cut;          /* t > 1: there are collectives */

@@ -55,9 +55,10 @@ int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *par
     add_biases(&x, model, &slice, part->layers);
     add_norms(&x, model, pc_model_layer_norms(model) * part->layers + (part->has_head ? 1 : 0));
     add_qk_norms(&x, model, part->layers);
-    if (part->has_embedding) add(&x, table, 1);
+    if (part->has_vocab) add(&x, table, model->is_tied ? 1 : 2);
+    if (part->has_embedding && cut->vocab_stages == 0) add(&x, table, 1);
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED)
         add(&x, model->max_positions * slice.hidden, 1);
-    if (part->has_head && !has_table) add(&x, table, 1);
+    if (part->has_head && !has_table && cut->vocab_stages == 0) add(&x, table, 1);
     return x.count;
 }

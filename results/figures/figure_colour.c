@@ -21,6 +21,8 @@ static const kind_style kind_styles[PC_PASS_KINDS] = {
     [PC_PASS_W] = {"W backward, weights", 0xE9D628, 0xF6EE9C},
     [PC_PASS_BW] = {"BW backward", PC_STYLE_VERMILION, 0xF7AE7C},
     [PC_PASS_R] = {"R recompute", PC_STYLE_PURPLE, 0xEBCBDD},
+    [PC_PASS_S] = {"S logits", 0x009E73, 0x7FCEB9},
+    [PC_PASS_T] = {"T vocabulary gradients", 0x56785F, 0xAABBAF},
 };
 
 const char *pc_figure_kind_label(int kind) {

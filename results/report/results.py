@@ -27,7 +27,7 @@ class Event:
     event: str  # pass, transfer, level, block
     device: int
     to_device: int | None
-    kind: str | None  # F, B, W, BW, R
+    kind: str | None  # F, B, W, BW, R, S, T
     chunk: int | None
     microbatch: int | None
     start_ps: int | None

@@ -289,6 +289,7 @@ class Choices(Plan):
         fixed = ["--tp", "1", "--pp", "2", "--chunks", "2", "--microbatch-size", "1", "--zero", "1", "--recompute", "none",
                  "--rank-order", "tp-dp-pp", "--memory", "40 GiB", "--layout", "even"]
         found = self.plan(path, *fixed, "--schedule", "all", "--top", "100", "--all-variants")
+        names = [name for name in names if "-vocab-" not in name]  # those are asked for by name
         self.assertEqual(found["log"]["points"], len(names))
         self.assertLessEqual({plan["schedule"] for plan in found["plans"]}, set(names))
         self.assertGreater(len(found["plans"]), 15)

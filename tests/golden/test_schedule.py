@@ -503,7 +503,7 @@ class Schedule(Command):
             ("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)", []),
             ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, "
              "1f1b-interleaved-overlap, 1f1b-interleaved-low-memory, looped-bfs, 1f1b-v, zb-h1, zb-h2, zb-interleaved, interleaved-adaptive, zb-1p, zb-2p, zb-two-thirds, "
-             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, seq-gpipe, seq-1f1b, seq-zb-h1, a FILE.csv, or --block FILE",
+             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, seq-gpipe, seq-1f1b, seq-zb-h1, 1f1b-vocab-1, 1f1b-vocab-2, v-half-vocab-1, v-half-vocab-2, a FILE.csv, or --block FILE",
              ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),

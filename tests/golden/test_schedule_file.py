@@ -166,7 +166,7 @@ class Files(ScheduleFile):
 
         def changed(line, old, new):
             return "\n".join(x.replace(old, new) if i == line else x for i, x in enumerate(lines, 1)) + "\n"
-        for text, message in ((changed(3, "2I1", "2X1"), "3: cell 5: '2X1'; expected <part><F, I, W or B><microbatch> such as 0F0, or nothing"),
+        for text, message in ((changed(3, "2I1", "2X1"), "3: cell 5: '2X1'; expected <part><F, I, W, B, S or T><microbatch> such as 0F0, or nothing"),
                               (changed(2, "1W3,", ""), "2: schedule: stage 1, microbatch 3, chunk 0: W is missing; expected F once and either BW, or B and W, once"),
                               (changed(2, "1F1,", "1F1,1F1,"), "2: schedule: stage 1, place 2: F1 stands at place 1 already; expected every pass once"),
                               (changed(4, "3F0,3I0", "3I0,3F0"), "4: schedule: deadlock: stage 3, place 0: B0 waits for F0 of stage 3, place 1, which comes "

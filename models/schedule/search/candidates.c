@@ -13,11 +13,13 @@ static bool keeps_limits(const pc_search *search, const pc_instance *instance, c
     return true;
 }
 
-/* Candidates that leave alike are tried in the order of these: another hash would find other schedules. */
+/* Candidates that leave alike are tried in the order of these: another hash would find other schedules. Blocks have no
+ * S and no T. */
 static uint64_t hash_of(const pc_block *block) {
     int64_t count = (int64_t)block->microbatches * block->devices * block->chunks * PC_PASS_KINDS;
     uint64_t hash = (uint64_t)block->interval;
     for (int64_t i = 0; i < count; i++) {
+        if (i % PC_PASS_KINDS >= PC_PASS_S) continue;
         hash = (hash ^ (uint64_t)block->start[i]) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
     }
