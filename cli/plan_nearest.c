@@ -53,12 +53,28 @@ static void say_slow(const pc_plan_request *request, const pc_plan_found *fastes
         report_usage("no plan fits: none is within both the most time and the most cost");
 }
 
-static void say_memory(const pc_plan_space *space, const pc_plan_found *least) {
-    char choice[160];
+/* With no list of offload: whether a plan fits with one, and the fastest's. */
+static bool find_offload(const pc_plan_space *space, const pc_plan_request *request, int32_t *kinds) {
+    static const int64_t all[] = {PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_OPTIMIZER,
+                                  PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_OPTIMIZER, PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER};
+    pc_plan_space offloaded = *space;
+    pc_plan_found found;
+    offloaded.offload = (pc_plan_list){all, sizeof all / sizeof *all};
+    if (space->offload.count > 0 || !find_best(&offloaded, request, PC_PLAN_THROUGHPUT, &found)) return false;
+    *kinds = found.choice.offload;
+    return true;
+}
+
+static void say_memory(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_found *least) {
+    char choice[160], offload[PC_OFFLOAD_SIZE] = "";
+    int32_t kinds;
+    bool helps = find_offload(space, request, &kinds);
     write_choice(&least->choice, choice, sizeof choice);
-    report_usage("no plan fits: the least memory is %.2f GiB of %.2f GiB (%s)",
+    if (helps) pc_offload_write(kinds, offload);
+    report_usage("no plan fits: the least memory is %.2f GiB of %.2f GiB (%s)%s%s%s",
                  (double)least->memory_bytes / PC_BYTES_PER_GIB,
-                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / PC_BYTES_PER_GIB, choice);
+                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / PC_BYTES_PER_GIB, choice,
+                 helps ? "; with --offload " : "", offload, helps ? " a plan fits" : "");
 }
 
 void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_log *log,
@@ -71,7 +87,7 @@ void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request
         return;
     }
     if (find_least_memory(space, request, &least))
-        say_memory(space, &least);
+        say_memory(space, request, &least);
     else
         report_usage("no plan fits: of %" PRId64 " points all break a rule%s%s", log->points,
                      rule[0] ? ", most often: " : "", rule);

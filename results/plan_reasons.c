@@ -1,6 +1,7 @@
 /* The run of a plan, what limits it, and by what it is behind the best: plan_table.h has the definitions. */
 #include "results/plan_table.h"
 
+#include "models/workload/layout.h"
 #include "scenarios/run_key.h"
 
 #include <inttypes.h>
@@ -154,7 +155,10 @@ bool pc_plan_is_close(pc_plan_objective objective, const pc_plan_row *best, cons
 
 /* ---- rules ---- */
 
-static const char *const layout_names[] = {"even", "ends", "own"};
+/* As `plan` lists it. */
+static const char *layout_name(int64_t listed) {
+    return listed == PC_PLAN_LAYOUT_AUTO ? "auto" : pc_layout_name((pc_cut_layout)listed);
+}
 
 static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
     switch (rule) {
@@ -166,6 +170,8 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
         return "dp x microbatch size does not divide the batch";
     case PC_PLAN_RULE_SCHEDULE:
         return "the schedule cannot have these stages, chunks or microbatches";
+    case PC_PLAN_RULE_OFFLOAD:
+        return "offload has no place beside the recomputation, the ZeRO level, the schedule or the machine";
     case PC_PLAN_RULE_TENSOR:
         return "tp or cp does not divide the model's heads, widths or sequence";
     default:
@@ -180,7 +186,7 @@ static int write_rule(const pc_plan_space *space, pc_plan_rule rule, char text[P
     for (int i = 0; i < space->layouts.count; i++) {
         const char *before = i == 0 ? "" : i + 1 < space->layouts.count ? ", " : " or ";
         used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "%s%s", before,
-                         layout_names[space->layouts.values[i]]);
+                         layout_name(space->layouts.values[i]));
     }
     return used;
 }
@@ -192,7 +198,7 @@ static void write_option(const pc_plan_remedy *remedy, char text[64]) {
                                           [PC_PLAN_WAY_MICROBATCH_SIZE] = "microbatch-size",
                                           [PC_PLAN_WAY_BATCH] = "global-batch"};
     if (remedy->way == PC_PLAN_WAY_LAYOUT)
-        snprintf(text, 64, "--layout %s", layout_names[remedy->value]);
+        snprintf(text, 64, "--layout %s", layout_name(remedy->value));
     else if (remedy->way == PC_PLAN_WAY_SCHEDULE)
         snprintf(text, 64, "--schedule %s", remedy->generator->name);
     else

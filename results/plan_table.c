@@ -13,6 +13,7 @@
 enum {
     EXTRA_RANK,
     EXTRA_ORDER,
+    EXTRA_OFFLOAD,
     EXTRA_P2P,
     EXTRA_TP,
     EXTRA_GRADIENTS,
@@ -26,6 +27,7 @@ enum {
 };
 static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
                                               [EXTRA_ORDER] = {"rank_order", true},
+                                              [EXTRA_OFFLOAD] = {"offload", true},
                                               [EXTRA_P2P] = {"overlap_p2p", false},
                                               [EXTRA_TP] = {"overlap_tp", false},
                                               [EXTRA_GRADIENTS] = {"overlap_gradients", false},
@@ -92,6 +94,9 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
         return room;
     case EXTRA_ORDER:
         pc_rank_order_write(choice->order, room);
+        return room;
+    case EXTRA_OFFLOAD:
+        pc_offload_write(choice->offload, room);
         return room;
     case EXTRA_P2P:
         return switch_text(choice->overlaps_p2p);
@@ -191,9 +196,10 @@ static void add_json_number(pc_text *text, const char *name, double number) {
 
 static void add_json_rules(const pc_plan_report *report, pc_text *text) {
     static const char *const names[PC_PLAN_RULES] = {
-        [PC_PLAN_RULE_GPUS] = "gpus",   [PC_PLAN_RULE_INTERLEAVING] = "interleaving", [PC_PLAN_RULE_LAYERS] = "layers",
-        [PC_PLAN_RULE_BATCH] = "batch", [PC_PLAN_RULE_SCHEDULE] = "schedule",         [PC_PLAN_RULE_TENSOR] = "tensor",
-        [PC_PLAN_RULE_SIZE] = "size"};
+        [PC_PLAN_RULE_GPUS] = "gpus",         [PC_PLAN_RULE_INTERLEAVING] = "interleaving",
+        [PC_PLAN_RULE_LAYERS] = "layers",     [PC_PLAN_RULE_BATCH] = "batch",
+        [PC_PLAN_RULE_SCHEDULE] = "schedule", [PC_PLAN_RULE_TENSOR] = "tensor",
+        [PC_PLAN_RULE_SIZE] = "size",         [PC_PLAN_RULE_OFFLOAD] = "offload"};
     pc_text_printf(text, ", \"broken\": {");
     for (int i = 0; i < PC_PLAN_RULES; i++)
         pc_text_printf(text, "%s\"%s\": %" PRId64, i ? ", " : "", names[i], report->log.broken[i]);

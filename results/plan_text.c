@@ -22,6 +22,7 @@ static const struct column {
     pc_column_style style;
     bool is_switch;
     const char *label, *unit; /* above the table, where it is not the header; and behind the number */
+    const char *plain;        /* goes without saying above the table; or NULL */
 } columns[] = {
     {"rank", RESULT, 0, "plan", "", .style = PC_STYLE_INTEGER},
     {.name = "machine", .kind = CHOICE},
@@ -38,6 +39,7 @@ static const struct column {
     {.name = "microbatches", .kind = CHOICE, .sacrifice = 2},
     {.name = "schedule", .kind = CHOICE},
     {.name = "recompute", .kind = CHOICE, .sacrifice = 10},
+    {"offload", CHOICE, 10, "offload", "", .style = PC_STYLE_TEXT, .plain = "none"},
     {.name = "zero", .kind = CHOICE, .sacrifice = 9},
     {"sequence_parallel", CHOICE, 7, "sequence", "parallel", .is_switch = true},
     {"rank_order", CHOICE, 7, "order of", "ranks", .style = PC_STYLE_TEXT},
@@ -269,7 +271,8 @@ static void add_constants(const plan_table *table, pc_text *lines, pc_text *cell
         const plan_entry *entry = &table->entry[i];
         if (entry->column->kind != CHOICE || entry->is_shown || entry->is_sacrificed) continue;
         set_cell(table, cell, 0, entry);
-        if (!cell->failed) add_choice(&items, entry, cell->data);
+        bool is_plain = entry->column->plain && !cell->failed && strcmp(cell->data, entry->column->plain) == 0;
+        if (!cell->failed && !is_plain) add_choice(&items, entry, cell->data);
     }
     pc_text_add(lines, "\n", 1);
 }

@@ -409,6 +409,7 @@ static void fill_exchange(const pc_setting *setting, pc_iteration_spec *spec) {
 static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
     for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
         if (strcmp(word, pc_layout_name(layout)) == 0) return layout;
+    if (strcmp(word, pc_layout_name(PC_CUT_BALANCED)) == 0) return PC_CUT_BALANCED;
     return parts < 1 ? PC_CUT_EVEN : pc_layout_auto(layers, parts);
 }
 

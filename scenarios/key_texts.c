@@ -58,6 +58,7 @@ static const pc_key_text texts[] = {
          "the setting's; `none`, `selective:mlp`, `full`; where attention is `materialised` `none`, `selective`, "
          "`selective:core_attn+mlp`, `full`",
          "what the backward pass computes again"),
+    PLAN("offload", NULL, "the setting's; `none`", "what goes to the host's memory"),
     PLAN("zero", NULL, "the setting's; 0 to 3", "what is sharded over the replicas"),
     PLAN("shard_group", NULL, "the setting's; all replicas",
          "replicas that share what ZeRO shards; of plans whose replicas it does not divide, all"),

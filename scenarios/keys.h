@@ -50,6 +50,7 @@ typedef enum pc_dimension {
     EACH(SCHEDULE)                                                                                                     \
     EACH(LAYOUT)                                                                                                       \
     EACH(RECOMPUTE)                                                                                                    \
+    EACH(OFFLOAD)                                                                                                      \
     EACH(ZERO)                                                                                                         \
     EACH(SHARD_GROUP)                                                                                                  \
     EACH(SEQUENCE_PARALLEL)                                                                                            \

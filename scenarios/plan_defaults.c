@@ -2,6 +2,7 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
+#include "models/workload/layout.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +28,8 @@ static bool can_cut(const pc_plan_scenario *scenario, int64_t tp, int parts) {
     cut.sequence_parallel = false;
     cut.offload = (pc_offload){0}; /* what it needs depends on sizes that are chosen later */
     for (int i = 0; i < layouts->count && !can; i++) {
-        cut.layout = (pc_cut_layout)layouts->values[i].whole;
+        int64_t listed = layouts->values[i].whole;
+        cut.layout = listed == PC_PLAN_LAYOUT_AUTO ? pc_layout_auto(spec->model.layers, parts) : (pc_cut_layout)listed;
         can = pc_cut_check(&spec->model, &cut, parts, NULL) == PC_OK;
     }
     return can;

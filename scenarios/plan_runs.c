@@ -2,14 +2,13 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
+#include "models/workload/layout.h"
 #include "scenarios/expand.h"
 #include "scenarios/library_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char *const layout_words[] = {"even", "ends", "own"};
 
 static bool has_chunks(const pc_plan_choice *choice) {
     bool has_slices = choice->generator->placement == PC_PLACEMENT_SLICES; /* sequence_slices, which is the setting's */
@@ -60,6 +59,13 @@ static const char *recompute_name(const pc_plan_scenario *scenario, const pc_pla
     return scenario->recompute_names[i];
 }
 
+static const char *offload_name(const pc_plan_scenario *scenario, const pc_plan_choice *from) {
+    const pc_choice_list *list = &scenario->list[PC_CHOICE_OFFLOAD];
+    int i = 0;
+    while (i < list->count - 1 && list->values[i].whole != from->offload) i++;
+    return scenario->offload_names[i];
+}
+
 static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
     int machine = pc_plan_machine_of(scenario, from->base);
@@ -74,8 +80,10 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
         return (pc_value){.generator = from->generator};
     case PC_CHOICE_RECOMPUTE:
         return (pc_value){.text = recompute_name(scenario, from)};
+    case PC_CHOICE_OFFLOAD:
+        return (pc_value){.text = offload_name(scenario, from)};
     case PC_CHOICE_LAYOUT:
-        return (pc_value){.text = layout_words[from->layout]};
+        return (pc_value){.text = pc_layout_name(from->layout)};
     case PC_CHOICE_RANK_ORDER:
         return (pc_value){.order = from->order};
     default:
@@ -87,7 +95,8 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
  * ranks, and a price somebody who says it. */
 static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     if (choice == PC_CHOICE_OBJECTIVE) return false;
-    if (choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION) return scenario->list[choice].count > 0;
+    bool may_be_unsaid = choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION || choice == PC_CHOICE_OFFLOAD;
+    if (may_be_unsaid) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
     if (choice == PC_CHOICE_SHARD_GROUP) return from->shard_group > 0;
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
@@ -97,6 +106,7 @@ pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_pla
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
     if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
+    if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting.given[PC_KEY_OFFLOAD_MODULES] = false;
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
@@ -120,6 +130,7 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
     if (choice == PC_CHOICE_CP && from->cp == 1) return true;
+    if (choice == PC_CHOICE_OFFLOAD && from->offload == 0) return true;
     return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key) &&
            number_of(from, choice) == 1;
 }
@@ -149,7 +160,7 @@ static const char *price_text(const pc_plan_scenario *scenario, const pc_plan_ch
 static void write_value(pc_choice choice, pc_value value, char text[64]) {
     if (choice == PC_CHOICE_SCHEDULE)
         snprintf(text, 64, "%s", value.generator->name);
-    else if (choice == PC_CHOICE_RECOMPUTE || choice == PC_CHOICE_LAYOUT)
+    else if (choice == PC_CHOICE_RECOMPUTE || choice == PC_CHOICE_LAYOUT || choice == PC_CHOICE_OFFLOAD)
         snprintf(text, 64, "%s", value.text);
     else if (choice == PC_CHOICE_RANK_ORDER)
         pc_rank_order_write(value.order, text);

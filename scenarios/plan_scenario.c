@@ -49,6 +49,7 @@ static pc_setting plain_setting(const pc_plan_scenario *scenario, int base) {
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) pc_setting_set(&setting, ones[i], (pc_value){.whole = 1});
     pc_setting_set(&setting, PC_KEY_SCHEDULE, (pc_value){.generator = pc_generator_find("1f1b")});
     pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
+    pc_setting_set(&setting, PC_KEY_OFFLOAD, (pc_value){.text = "none"});
     setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = setting.given[PC_KEY_LAYOUT] = false;
     setting.given[PC_KEY_SHARD_GROUP] = false;
     return setting;
@@ -140,10 +141,19 @@ static pc_code name_recomputations(pc_plan_scenario *scenario, pc_error *error) 
     return PC_OK;
 }
 
+static pc_code name_offloads(pc_plan_scenario *scenario, pc_error *error) {
+    const pc_choice_list *list = &scenario->list[PC_CHOICE_OFFLOAD];
+    scenario->offload_names = pc_alloc((size_t)list->count, sizeof *scenario->offload_names);
+    if (!scenario->offload_names) return pc_error_no_memory(error);
+    for (int i = 0; i < list->count; i++) pc_offload_write((int32_t)list->values[i].whole, scenario->offload_names[i]);
+    return PC_OK;
+}
+
 static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
     pc_code code = copy_numbers(scenario, error);
     if (!code) code = copy_others(scenario, error);
     if (!code) code = name_recomputations(scenario, error);
+    if (!code) code = name_offloads(scenario, error);
     if (code) return code;
     scenario->space = (pc_plan_space){.bases = scenario->bases,
                                       .base_count = pc_plan_base_count(scenario),
@@ -157,6 +167,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .layouts = numbers_of(scenario, PC_CHOICE_LAYOUT),
                                       .microbatch_size = numbers_of(scenario, PC_CHOICE_MICROBATCH_SIZE),
                                       .recompute = numbers_of(scenario, PC_CHOICE_RECOMPUTE),
+                                      .offload = numbers_of(scenario, PC_CHOICE_OFFLOAD),
                                       .zero = numbers_of(scenario, PC_CHOICE_ZERO),
                                       .shard_group = numbers_of(scenario, PC_CHOICE_SHARD_GROUP),
                                       .sequence_parallel = numbers_of(scenario, PC_CHOICE_SEQUENCE_PARALLEL),
@@ -214,6 +225,7 @@ void pc_plan_scenario_free(pc_plan_scenario *scenario) {
     pc_free(scenario->generators);
     pc_free(scenario->orders);
     pc_free(scenario->recompute_names);
+    pc_free(scenario->offload_names);
     pc_scenario_free(scenario->loaded);
     pc_free(scenario);
 }
@@ -235,7 +247,8 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario) {
     for (int i = 0; i < scenario->space.base_count; i++)
         scenario->bases[i] = (pc_plan_base){.spec = scenario->runs[i].iteration,
                                             .cost = scenario->runs[i].cost,
-                                            .gpu_hour_price = scenario->runs[i].gpu_hour_price};
+                                            .gpu_hour_price = scenario->runs[i].gpu_hour_price,
+                                            .group = pc_plan_precision_of(scenario, i)};
     return &scenario->space;
 }
 

@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char objective_words[] = "throughput|memory|cost", layout_words[] = "even|ends|own";
+static const char objective_words[] = "throughput|memory|cost", layout_words[] = "even|ends|own|balanced|auto";
 _Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2 &&
-                   (int)PC_CUT_EVEN == 0 && (int)PC_CUT_ENDS == 1 && (int)PC_CUT_OWN == 2,
+                   (int)PC_CUT_EVEN == 0 && (int)PC_CUT_ENDS == 1 && (int)PC_CUT_OWN == 2 && (int)PC_CUT_LISTED == 3 &&
+                   (int)PC_CUT_BALANCED == 4 && (int)PC_PLAN_LAYOUT_AUTO == 5,
                "the words stand in the order of the enums");
 
 enum { TOP_MAX = 1000000 };
@@ -55,6 +56,8 @@ bool pc_choice_has_ranges(pc_choice choice) {
 void pc_choice_values(pc_choice choice, char *text, size_t size) {
     if (choice == PC_CHOICE_OBJECTIVE)
         pc_word_list(objective_words, text, size);
+    else if (choice == PC_CHOICE_OFFLOAD)
+        snprintf(text, size, "`none`, `selective`, `full`, `optimizer`, or several kinds joined by `+`");
     else if (choice == PC_CHOICE_RECOMPUTE)
         snprintf(text, size, "`none`, `selective`, `full`, or a name of docs/cluster-model.md");
     else if (choice == PC_CHOICE_LAYOUT)
@@ -140,6 +143,25 @@ static pc_code push_word(const char *words, const char *text, pc_choice_list *li
     return code ? code : push(list, value, cause);
 }
 
+/* The words stand in the order of the enums, but for a list, which has no word. */
+static pc_code read_layout(const char *text, int64_t *layout, pc_error *cause) {
+    pc_code code = pc_word_parse(layout_words, text, layout, cause);
+    if (!code && *layout >= PC_CUT_LISTED) ++*layout;
+    return code;
+}
+
+static pc_code push_layout(const char *text, pc_choice_list *list, pc_error *cause) {
+    pc_value value;
+    pc_code code = read_layout(text, &value.whole, cause);
+    return code ? code : push(list, value, cause);
+}
+
+static pc_code push_offload(const char *text, pc_choice_list *list, pc_error *cause) {
+    int32_t kinds;
+    pc_code code = pc_offload_parse(text, &kinds, cause);
+    return code ? code : push(list, (pc_value){.whole = kinds}, cause);
+}
+
 static pc_code push_recomputation(const char *text, pc_choice_list *list, pc_error *cause) {
     pc_recomputation one;
     char names[512];
@@ -165,7 +187,8 @@ static pc_code push_entry(pc_plan_scenario *scenario, pc_choice choice, const pc
     pc_key key = pc_choice_rule_of(choice).key;
     if (choice == PC_CHOICE_OBJECTIVE) return push_word(objective_words, text, list, cause);
     if (choice == PC_CHOICE_RECOMPUTE) return push_recomputation(text, list, cause);
-    if (choice == PC_CHOICE_LAYOUT) return push_word(layout_words, text, list, cause);
+    if (choice == PC_CHOICE_OFFLOAD) return push_offload(text, list, cause);
+    if (choice == PC_CHOICE_LAYOUT) return push_layout(text, list, cause);
     if (choice == PC_CHOICE_SCHEDULE && strcmp(text, "all") == 0) return push_all_schedules(list, cause);
     if (pc_choice_has_ranges(choice)) return pc_number_entry_read(key, given, index, take_number, list, cause);
     pc_code code = pc_value_parse(key, text, &value, cause);
@@ -282,14 +305,23 @@ static void fill_request(pc_plan_scenario *scenario) {
 
 /* ---- the sweep and the setting ---- */
 
+static pc_code read_offload(pc_value *value, pc_error *cause) {
+    int32_t kinds;
+    pc_code code = pc_offload_parse(value->text, &kinds, cause);
+    if (!code) value->whole = kinds;
+    return code;
+}
+
 /* Layers, or recomputation, listed part by part have no place in a plan, which changes the parts. */
 static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
     pc_recomputation one = {.kind = PC_RECOMPUTE_NONE};
-    if (choice == PC_CHOICE_LAYOUT && pc_word_parse(layout_words, value->text, &value->whole, NULL))
-        return pc_error_set(cause, PC_ERROR_INPUT,
-                            "no word for a layout; expected even, ends or own, for a plan chooses the parts");
+    if (choice == PC_CHOICE_LAYOUT && read_layout(value->text, &value->whole, NULL))
+        return pc_error_set(
+            cause, PC_ERROR_INPUT,
+            "no word for a layout; expected even, ends, own, balanced or auto, for a plan chooses the parts");
     if (choice == PC_CHOICE_SCHEDULE) return check_named(*value, cause);
+    if (choice == PC_CHOICE_OFFLOAD) return read_offload(value, cause);
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;
     pc_recompute_list(value->text, NULL, &count);
     if (count != 1)

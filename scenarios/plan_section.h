@@ -18,7 +18,7 @@ enum { PC_CHOICE_VALUES_MAX = 4096 };
 /* Where a list is from. LISTED: `plan`, or `sweep`. */
 typedef enum pc_choice_origin { PC_CHOICE_DEFAULT, PC_CHOICE_FIXED, PC_CHOICE_LISTED } pc_choice_origin;
 
-/* `whole` of values is a pc_plan_objective, a pc_recomputation_code, 0 or 1 of switches. */
+/* `whole` of values is a pc_plan_objective, a pc_recomputation_code, PC_OFFLOAD_* kinds, 0 or 1 of switches. */
 typedef struct pc_choice_list {
     pc_choice_origin origin;
     pc_value *values; /* owned */
@@ -39,6 +39,7 @@ struct pc_plan_scenario {
     const pc_generator **generators;
     pc_rank_order *orders;
     char (*recompute_names)[PC_RECOMPUTATION_SIZE]; /* of the list of recomputation, in its order */
+    char (*offload_names)[PC_OFFLOAD_SIZE];         /* and of that of offload */
     pc_plan_space space;
 };
 

@@ -150,7 +150,8 @@ static void draw_orders(test_random *random, example_space *drawn) {
 static void draw_lists(test_random *random, example_space *drawn) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
                          recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, groups[] = {0, 2, 4, 3}, both[] = {0, 1},
-                         dp[] = {1, 2, 4}, cp[] = {1, 2}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
+                         dp[] = {1, 2, 4}, cp[] = {1, 2},
+                         layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED, PC_PLAN_LAYOUT_AUTO};
     const struct {
         pc_plan_list *list;
         const int64_t *from;
@@ -170,13 +171,28 @@ static void draw_lists(test_random *random, example_space *drawn) {
                  {&drawn->space.overlaps_gradients, both, 2, 2},
                  {&drawn->space.overlaps_parameters, both, 2, 2},
                  {&drawn->space.overlaps_p2p, both, 2, 2},
-                 {&drawn->space.layouts, layouts, 3, 3},
+                 {&drawn->space.layouts, layouts, 5, 3},
                  {&drawn->space.shard_group, groups, 4, 2}};
     for (int i = 0; i < SPACE_LISTS; i++)
         *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, drawn->values[i]);
     if (test_between(random, 0, 2)) drawn->space.dp = (pc_plan_list){NULL, 0};
     if (test_between(random, 0, 2)) drawn->space.shard_group = (pc_plan_list){NULL, 0};
     if (test_between(random, 0, 2)) drawn->space.cp = (pc_plan_list){NULL, 0};
+}
+
+/* In a third of the spaces a list of what goes to the host, where all bases then have one; from a stream of its own. */
+static void draw_offloads(example_space *drawn) {
+    static const int64_t offloads[] = {0, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_OPTIMIZER,
+                                       PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER};
+    test_random own = {(uint64_t)drawn->bases[0].spec.model.ffn_hidden};
+    if (test_between(&own, 0, 2)) return;
+    drawn->space.offload = pick(&own, offloads, 5, 2, drawn->offloads);
+    for (int i = 0; i < drawn->space.base_count; i++) {
+        pc_machine *machine = &drawn->bases[i].spec.machine;
+        if (machine->host_link_bytes_per_s > 0) continue;
+        machine->host_link_bytes_per_s = 1e9 * (double)test_between(&own, 1, 100);
+        machine->host_memory_bytes_per_s = 1e9 * (double)test_between(&own, 10, 1000);
+    }
 }
 
 static double count_numbers(const pc_plan_space *space) {
@@ -192,6 +208,7 @@ static double count_numbers(const pc_plan_space *space) {
                           space->layouts.count,
                           space->microbatch_size.count,
                           space->recompute.count,
+                          space->offload.count > 0 ? space->offload.count : 1,
                           space->zero.count,
                           space->shard_group.count > 0 ? space->shard_group.count : 1,
                           space->sequence_parallel.count,
@@ -213,6 +230,7 @@ void draw_space(test_random *random, int64_t most, bool searches, example_space 
         drawn->space.base_count = (int)test_between(random, 1, SPACE_BASES_MAX);
         for (int i = 0; i < drawn->space.base_count; i++) drawn->bases[i] = draw_base(random);
         draw_lists(random, drawn);
+        draw_offloads(drawn);
         draw_generators(random, searches, drawn);
         draw_orders(random, drawn);
         count = count_numbers(&drawn->space);

@@ -92,7 +92,8 @@ static void test_lists(void **state) {
                                     "  dp: [1, 2]\n"
                                     "  recompute: [full]\n"
                                     "  shard_group: [2, 4]\n"
-                                    "  layout: [own, even]\n"
+                                    "  layout: [own, even, balanced, auto]\n"
+                                    "  offload: [none, full+optimizer]\n"
                                     "  rank_order: [dp-tp-pp]\n"
                                     "  overlap: {p2p: [false, true]}\n"
                                     "  most_iteration: 1.5 min\n"
@@ -105,7 +106,8 @@ static void test_lists(void **state) {
     ASSERT_LIST(space->gpus, 4, 5, 6, 12);
     ASSERT_LIST(space->dp, 1, 2);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_FULL);
-    ASSERT_LIST(space->layouts, PC_CUT_OWN, PC_CUT_EVEN);
+    ASSERT_LIST(space->layouts, PC_CUT_OWN, PC_CUT_EVEN, PC_CUT_BALANCED, PC_PLAN_LAYOUT_AUTO);
+    ASSERT_LIST(space->offload, 0, PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER);
     ASSERT_LIST(space->overlaps_p2p, 0, 1);
     ASSERT_LIST(space->shard_group, 2, 4);
     assert_int_equal(space->orders[0].axis[0], PC_AXIS_DP);
@@ -194,6 +196,44 @@ static void test_runs(void **state) {
     pc_plan_scenario_free(x);
 }
 
+/* What is offloaded, and layers by time, are the run's as they are the plan's: modules go with fine-grained alone. */
+static void test_offloaded_runs(void **state) {
+    (void)state;
+    pc_plan_scenario *x = load_tiny("  offload_modules: core_attn\nplan:\n  tp: [2]\n  pp: [3]\n  zero: [1]\n"
+                                    "  layout: [balanced]\n  recompute: [none]\n  schedule: [1f1b]\n"
+                                    "  offload: [none, fine-grained, full+optimizer]\n");
+    pc_plan_request request = pc_plan_scenario_request(x);
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    pc_plan_answer answer;
+    pc_error error;
+    int32_t seen = 0;
+    request.threads = 1;
+    request.all_variants = true;
+    request.top = 1000;
+    if (pc_plan_run(space, &request, &answer, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        pc_run_spec spec;
+        pc_run_labels labels;
+        pc_iteration iteration;
+        char words[512] = "";
+        if (pc_plan_scenario_run_spec(x, choice, i + 1, &spec, &labels, &error)) fail_msg("%s", error.message);
+        if (pc_iteration_run(&spec.iteration, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
+        assert_true(iteration.iteration_s == answer.found[i].iteration_s);
+        assert_int_equal(spec.iteration.cut.offload.kinds, choice->offload);
+        assert_int_equal(spec.iteration.cut.layout, PC_CUT_BALANCED);
+        if (pc_plan_scenario_put(x, choice, join, words, &error)) fail_msg("%s", error.message);
+        assert_true((strstr(words, "offload=") != NULL) == (choice->offload != 0));
+        assert_non_null(strstr(words, "model.layout=balanced "));
+        seen |= choice->offload ? choice->offload : 1 << 30;
+        pc_iteration_free(&iteration);
+        pc_run_spec_free(&spec);
+    }
+    assert_int_equal(seen, 1 << 30 | PC_OFFLOAD_FINE_GRAINED | PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER);
+    pc_plan_answer_free(&answer);
+    pc_plan_scenario_free(x);
+}
+
 /* A group that divides a plan's replicas is part of its run; else all replicas share, whatever the setting says. */
 static void test_shard_groups(void **state) {
     (void)state;
@@ -205,7 +245,7 @@ static void test_shard_groups(void **state) {
     int grouped = 0, whole = 0;
     request.threads = 1;
     request.all_variants = true;
-    request.top = 100;
+    request.top = 10000;
     if (pc_plan_run(pc_plan_scenario_space(x), &request, &answer, &error)) fail_msg("%s", error.message);
     for (int64_t i = 0; i < answer.count; i++) {
         const pc_plan_choice *choice = &answer.found[i].choice;
@@ -387,6 +427,7 @@ int main(void) {
         cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_follow_the_layout),
+        cmocka_unit_test(test_offloaded_runs),
         cmocka_unit_test(test_shard_groups),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_order_of_words),

@@ -25,8 +25,8 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
            a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->chunks == b->chunks && a->layout == b->layout &&
            a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
-           a->generator == b->generator && a->recompute == b->recompute && a->zero == b->zero &&
-           a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
+           a->generator == b->generator && a->recompute == b->recompute && a->offload == b->offload &&
+           a->zero == b->zero && a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
            a->overlaps_tp == b->overlaps_tp && a->overlaps_gradients == b->overlaps_gradients &&
            a->overlaps_parameters == b->overlaps_parameters && a->overlaps_p2p == b->overlaps_p2p;
 }
@@ -103,6 +103,12 @@ static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice c
 /* planner.h, memory_limits, over the choice itself: less recomputation, a larger microbatch, more chunks, less
  * sharding.
  */
+/* Of none, half of the activations, all, the optimizer, and the last two. */
+static bool offloads_less(int32_t other, int32_t kinds) {
+    if (kinds == (PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER)) return other != kinds;
+    return kinds != 0 && (other == 0 || (kinds == PC_OFFLOAD_FULL && other == PC_OFFLOAD_SELECTIVE));
+}
+
 static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *found) {
     bool limited = false;
     for (int i = 0; i < space->recompute.count; i++) {
@@ -127,6 +133,12 @@ static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *f
         choice.zero = (int)space->zero.values[i];
         limited = limited || (choice.zero < found->choice.zero && is_faster_and_too_large(space, choice, found));
     }
+    for (int i = 0; i < space->offload.count; i++) {
+        pc_plan_choice choice = found->choice;
+        choice.offload = (int32_t)space->offload.values[i];
+        limited = limited || (offloads_less(choice.offload, found->choice.offload) &&
+                              is_faster_and_too_large(space, choice, found));
+    }
     return limited;
 }
 
@@ -141,7 +153,7 @@ static void leave_one_reason(long reason, pc_plan_space *space) {
 
 static void test_equals_simulating_every_point(void **state) {
     (void)state;
-    test_random random = {717};
+    test_random random = {720};
     int64_t simulated = 0, points = 0, found = 0, limited = 0;
     for (long i = 0; i < test_cases(600, 1000); i++) {
         example_space x;
@@ -173,6 +185,40 @@ static void test_equals_simulating_every_point(void **state) {
     test_count("plans.searched", test_cases(600, 1000));
     test_count("plans.points", (long)points);
     assert_true(test_saw(found, 1) && test_saw(limited, 1) && test_saw(points - simulated, 1));
+}
+
+/* The best of every group are those of a search of the group alone; bases that are no group share one list. */
+static void test_groups_have_their_own_best(void **state) {
+    (void)state;
+    test_random random = {2024};
+    int64_t beside = 0;
+    for (long i = 0; i < test_cases(80, 300); i++) {
+        example_space x;
+        int64_t of_group[SPACE_BASES_MAX] = {0};
+        draw_space(&random, 2000, false, &x);
+        pc_plan_request request = draw_request(&random);
+        request.objective_count = 1;
+        request.top = (int)test_between(&random, 1, 3);
+        for (int base = 0; base < x.space.base_count; base++) x.bases[base].group = base;
+        pc_plan_answer all = run_plan(&x.space, &request);
+        for (int base = 0; base < x.space.base_count; base++) {
+            pc_plan_space one = x.space;
+            one.bases = &x.bases[base];
+            one.base_count = 1;
+            pc_plan_answer alone = run_plan(&one, &request);
+            for (int64_t k = 0; k < all.count; k++) {
+                if (all.found[k].choice.base != base) continue;
+                assert_true(of_group[base] < alone.count);
+                assert_true(all.found[k].iteration_s == alone.found[of_group[base]].iteration_s);
+                assert_int_equal(all.found[k].memory_bytes, alone.found[of_group[base]++].memory_bytes);
+            }
+            assert_int_equal(of_group[base], alone.count);
+            pc_plan_answer_free(&alone);
+        }
+        beside += of_group[0] > 0 && of_group[1] > 0;
+        pc_plan_answer_free(&all);
+    }
+    assert_true(beside > 0);
 }
 
 static bool is_same_cut(const pc_plan_choice *a, const pc_plan_choice *b) {
@@ -364,6 +410,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_simulating_every_point),
+        cmocka_unit_test(test_groups_have_their_own_best),
         cmocka_unit_test(test_one_plan_a_cut),
         cmocka_unit_test(test_threads_do_not_show),
         cmocka_unit_test(test_progress_is_said),

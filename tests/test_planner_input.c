@@ -234,8 +234,9 @@ static void test_rules_and_remedies(void **state) {
     ruled.space.gpus = ruled.space.pp = LIST(seven);
     ruled.space.tp = LIST(one);
     ruled.space.global_batch = LIST(seven);
-    check_rule(&ruled.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_PP, 1,
-               "6 layers do not divide by pp x chunks, laid out even, ends or own (1 point); --pp 1 lifts that");
+    check_rule(&ruled.space, PC_PLAN_RULE_LAYERS, PC_PLAN_WAY_LAYOUT, PC_CUT_BALANCED,
+               "6 layers do not divide by pp x chunks, laid out even, ends or own (1 point); --layout balanced lifts "
+               "that for 1 point");
     make_ruled(&random, "1f1b", &ruled);
     ruled.space.tp = LIST(three);
     ruled.space.pp = LIST(two);

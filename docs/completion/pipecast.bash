@@ -134,7 +134,7 @@ _pipecast_values() {
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
-    plan:--layout) _pipecast_words even ends own ;;
+    plan:--layout) _pipecast_words even ends own balanced auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;

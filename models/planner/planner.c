@@ -214,10 +214,19 @@ static bool recomputes_less(pc_recomputation other, const pc_plan_choice *choice
     return is_between ? !is_same : other.kind < choice->recompute;
 }
 
+/* A part of the kinds, or half of the layers' activations in the place of all. */
+static bool offloads_less(int64_t other, int64_t kinds) {
+    bool has_half = other & PC_OFFLOAD_SELECTIVE && kinds & PC_OFFLOAD_FULL;
+    int64_t as_all = has_half ? (other & ~(int64_t)PC_OFFLOAD_SELECTIVE) | PC_OFFLOAD_FULL : other;
+    return other != kinds && (as_all & ~kinds) == 0;
+}
+
 static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
     switch (digit) {
     case DIGIT_RECOMPUTE:
         return recomputes_less(pc_recomputation_of_code(space->recompute.values[value]), choice);
+    case DIGIT_OFFLOAD:
+        return space->offload.count > 0 && offloads_less(space->offload.values[value], choice->offload);
     case DIGIT_SIZE:
         return space->microbatch_size.values[value] > choice->microbatch_size;
     case DIGIT_CHUNKS:
@@ -228,9 +237,9 @@ static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice,
 }
 
 static pc_code find_limit(const plan_search *search, plan_bounder *bounder, pc_plan_found *found, pc_error *error) {
-    static const plan_digit digits[] = {DIGIT_RECOMPUTE, DIGIT_SIZE, DIGIT_CHUNKS, DIGIT_ZERO};
+    static const plan_digit digits[] = {DIGIT_RECOMPUTE, DIGIT_OFFLOAD, DIGIT_SIZE, DIGIT_CHUNKS, DIGIT_ZERO};
     pc_code code = PC_OK;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++)
         for (int value = 0; !code && !found->memory_limits && value < search->numbers.radix[digits[i]]; value++)
             if (takes_more(search->space, &found->choice, digits[i], value))
                 code = try_other(search, bounder, found, digits[i], value, &found->memory_limits, error);
@@ -243,6 +252,9 @@ static pc_code check_bases(const pc_plan_space *space, pc_error *error) {
     pc_code code = PC_OK;
     for (int i = 0; !code && i < space->base_count; i++) {
         const pc_iteration_spec *spec = &space->bases[i].spec;
+        if (space->bases[i].group < 0 || space->bases[i].group >= PC_PLAN_GROUPS_MAX)
+            return pc_error_set(error, PC_ERROR_INPUT, "plan: group %d of a base; expected 0 to %d",
+                                space->bases[i].group, PC_PLAN_GROUPS_MAX - 1);
         code = pc_model_check(&spec->model, error);
         if (!code) code = pc_machine_check(&spec->machine, error);
         if (code) return code;
@@ -267,7 +279,8 @@ static pc_code give_answer(plan_search *search, pc_plan_answer *answer, pc_error
     plan_bounder bounder = {0};
     plan_best *best = &search->best;
     int top = search->request->top;
-    int64_t count = top > 0 && best->count > top ? top : best->count;
+    bool is_cut = search->request->objective_count > 1 && top > 0 && best->count > top;
+    int64_t count = is_cut ? top : best->count;
     pc_plan_log *log = &search->log;
     int64_t measured = log->simulated - log->simulated_over_memory - log->simulated_infeasible;
     log->too_slow = log->points - log->broken_rule - log->over_memory - log->simulated;
@@ -298,7 +311,8 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
     search.best =
         (plan_best){.ranking = &search.ranking,
                     .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
-                    .top = request->objective_count == 1 ? request->top : 0};
+                    .top = request->objective_count == 1 ? request->top : 0,
+                    .of_base = plan_numbers_of_base(&search.numbers)};
     code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
     if (!code) code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);

@@ -11,7 +11,8 @@
  * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, and of two replicas in one pipeline:
  * all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
- * - orders that differ in an axis of one rank only; layouts that give every part as many layers;
+ * - orders that differ in an axis of one rank only; layouts that give every part as many layers by their names
+ *   (BALANCED, which goes by time, is a point of its own where there are several parts);
  * - values that stand twice.
  * A layout that does not divide the layers is no point beside one that does; if none of the listed layouts does, the
  * first one is a point, which breaks a rule.
@@ -30,21 +31,27 @@
 extern "C" {
 #endif
 
+enum { PC_PLAN_GROUPS_MAX = 64 };
+
 /* A kind of GPU and network to plan for. `spec` is an iteration with its model, machine, switches, sequence length and
  * memory limit filled in; what the space lists is set over it. */
 typedef struct pc_plan_base {
     pc_iteration_spec spec;
     const pc_cost_model *cost; /* NULL: the roofline of the machine's GPU */
     double gpu_hour_price;     /* in any currency; NaN: not given */
+    int group; /* 0 to PC_PLAN_GROUPS_MAX - 1: of one objective the best are wanted of every group (a precision) */
 } pc_plan_base;
 
 /* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
- * replicas, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is; listed, only those. Switches are
- * lists of 0 and 1. All borrowed. */
+ * replicas, `offload`, which is then the base's, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is;
+ * listed, only those. Switches are lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
 } pc_plan_list;
+
+/* Beside those of pc_cut_layout: the first of EVEN, ENDS and OWN that divides the layers (pc_layout_auto). */
+enum { PC_PLAN_LAYOUT_AUTO = PC_CUT_BALANCED + 1 };
 
 typedef struct pc_plan_space {
     const pc_plan_base *bases;
@@ -53,9 +60,10 @@ typedef struct pc_plan_space {
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     pc_plan_list tp, pp, dp, cp;
     pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
-    pc_plan_list layouts; /* pc_cut_layout: EVEN, ENDS or OWN; the bases' own layout does not count */
+    pc_plan_list layouts; /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */
+    pc_plan_list offload;   /* kinds, PC_OFFLOAD_* bits; all else of it is the bases' */
     pc_plan_list zero;
     pc_plan_list shard_group;       /* replicas; 0: all */
     pc_plan_list sequence_parallel; /* with tp 1 there is no choice: one point */
@@ -76,6 +84,7 @@ typedef struct pc_plan_choice {
     pc_recompute recompute;
     int32_t recompute_layers;  /* of kinds that have a number */
     int32_t recompute_modules; /* of MODULES */
+    int32_t offload;           /* PC_OFFLOAD_* */
     int zero, shard_group;
     bool sequence_parallel, overlaps_tp, overlaps_gradients, overlaps_parameters, overlaps_p2p;
     pc_rank_order order;
@@ -88,6 +97,7 @@ typedef enum pc_plan_rule {
     PC_PLAN_RULE_LAYERS,       /* some listed layout divides the layers over the parts */
     PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
     PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
+    PC_PLAN_RULE_OFFLOAD,      /* what an offload asks of recomputation, ZeRO, schedule and machine */
     PC_PLAN_RULE_TENSOR, /* tp divides heads, widths and, with sequence parallelism, the sequence; what cp asks for */
     PC_PLAN_RULE_SIZE,   /* the machine has so many GPUs, and other sizes that can be counted */
     PC_PLAN_RULES
@@ -118,7 +128,7 @@ typedef struct pc_plan_request {
     pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the best variants of the `top` best
                                                        * cuts; several: the Pareto front of them */
     int objective_count;
-    int top;                   /* cuts wanted (all_variants: plans), at least 1; of a front the `top` first, 0: all */
+    int top; /* cuts wanted (all_variants: plans) of each group, at least 1; of a front the `top` first, 0: all */
     double most_iteration_s;   /* a plan may not take longer; 0: any */
     double most_cost;          /* or cost more a million tokens; 0: any */
     int threads;               /* 0: one a processor; the answer and the log do not depend on it */
@@ -137,9 +147,9 @@ typedef struct pc_plan_found {
     pc_exposed exposed;                  /* seconds */
     double mfu;
     double bound_s;     /* what the search knew before simulating it */
-    bool memory_limits; /* the same with less recomputation, a larger microbatch, more chunks or a lower level of ZeRO,
-                         * one of them, has a lower bound on time below this one's time and one on memory above what
-                         * there is */
+    bool memory_limits; /* the same with less recomputation or offload, a larger microbatch, more chunks or a lower
+                         * level of ZeRO, one of them, has a lower bound on time below this one's time and one on memory
+                         * above what there is */
 } pc_plan_found;
 
 /* Where the points went; they add up to `points`. */

@@ -115,9 +115,32 @@ void plan_best_free(plan_best *best) {
     memset(best, 0, sizeof *best);
 }
 
+static int group_of(const plan_best *best, const plan_rank *rank) {
+    return best->ranking->space->bases[rank->number / best->of_base].group;
+}
+
+/* The place of the worst plan of a group that has as many as are wanted; -1: it has fewer. */
+static int64_t find_worst(const plan_best *best, int group) {
+    int64_t count = 0, worst = -1;
+    if (best->count < best->top) return -1;
+    for (int64_t i = 0; i < best->count; i++) {
+        if (group_of(best, &best->list[i].rank) != group) continue;
+        worst = i;
+        count++;
+    }
+    return count == best->top ? worst : -1;
+}
+
+static bool is_full(const plan_best *best, int group, const plan_rank *rank) {
+    int64_t worst = best->top > 0 ? find_worst(best, group) : -1;
+    return worst >= 0 && plan_rank_compare(best->ranking, &best->list[worst].rank, rank) < 0;
+}
+
 bool plan_best_is_full(const plan_best *best, const plan_rank *rank) {
-    return best->top > 0 && best->count == best->top &&
-           plan_rank_compare(best->ranking, &best->list[best->count - 1].rank, rank) < 0;
+    const pc_plan_space *space = best->ranking->space;
+    bool all = true;
+    for (int i = 0; i < space->base_count && all; i++) all = is_full(best, space->bases[i].group, rank);
+    return all;
 }
 
 /* The place of the plan of a rank's cut; -1: there is none, or any number may be there. */
@@ -131,7 +154,7 @@ static int64_t find_cut(const plan_best *best, const plan_rank *rank) {
 
 bool plan_best_rejects(const plan_best *best, const plan_rank *rank) {
     const plan_ranking *ranking = best->ranking;
-    if (plan_best_is_full(best, rank)) return true;
+    if (best->top > 0 && is_full(best, group_of(best, rank), rank)) return true;
     if (best->top > 0) {
         int64_t at = find_cut(best, rank);
         return at >= 0 && plan_rank_compare(ranking, &best->list[at].rank, rank) < 0;
@@ -161,10 +184,10 @@ static void drop_dominated(plan_best *best, const plan_rank *rank) {
     best->count = kept;
 }
 
-/* The plan of the same cut goes, which is worse; else, of as many as are wanted, the worst. */
+/* The plan of the same cut goes, which is worse; else, of as many as are wanted of a group, the worst. */
 static void drop_one(plan_best *best, const plan_rank *rank) {
     int64_t at = find_cut(best, rank);
-    if (at < 0 && best->count == best->top) at = best->count - 1;
+    if (at < 0) at = find_worst(best, group_of(best, rank));
     if (at < 0) return;
     best->count--;
     memmove(&best->list[at], &best->list[at + 1], (size_t)(best->count - at) * sizeof *best->list);

@@ -42,7 +42,7 @@ int plan_rank_compare(const plan_ranking *ranking, const plan_rank *a, const pla
  * equals. */
 bool plan_rank_dominates(const plan_ranking *ranking, const plan_rank *a, const plan_rank *b);
 
-/* The best plans so far, best first; of one objective at most one a cut, if `numbers` are there. */
+/* The best plans so far, best first, of all groups; of one objective at most one a cut, if `numbers` are there. */
 typedef struct plan_ranked {
     plan_rank rank;
     pc_plan_found found;
@@ -50,7 +50,8 @@ typedef struct plan_ranked {
 typedef struct plan_best {
     const plan_ranking *ranking; /* borrowed */
     const plan_numbers *numbers; /* borrowed; NULL: any number of plans a cut */
-    int top;                     /* of one objective; of a front 0 */
+    int top;                     /* of one objective, of each group of bases; of a front 0 */
+    int64_t of_base;             /* numbers that share a base */
     plan_ranked *list;
     int64_t *cuts; /* theirs */
     int64_t count, room;

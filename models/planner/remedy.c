@@ -21,7 +21,7 @@ typedef struct remedy_search {
 static void settle_layout(const pc_plan_space *space, pc_plan_choice *choice) {
     pc_plan_rule broken;
     for (int i = 0; i < space->layouts.count; i++) {
-        choice->layout = (pc_cut_layout)space->layouts.values[i];
+        choice->layout = plan_layout_of(space, choice, space->layouts.values[i]);
         if (plan_check_frame(space, choice, &broken) == PC_OK) return;
     }
 }
@@ -106,10 +106,14 @@ static bool divides_one(const pc_plan_list *list, int64_t value) {
     return !list;
 }
 
+/* BALANCED, which nearly always can be and frameworks take as a list, where no other does. */
 static void try_layouts(remedy_search *search, pc_plan_rule rule) {
+    const pc_plan_list *layouts = &search->space->layouts;
     for (int64_t layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
-        if (!is_listed(&search->space->layouts, layout))
+        if (!is_listed(layouts, layout))
             try_remedy(search, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_LAYOUT, .value = layout});
+    if (search->found.points == 0 && !is_listed(layouts, PC_CUT_BALANCED))
+        try_remedy(search, (pc_plan_remedy){.rule = rule, .way = PC_PLAN_WAY_LAYOUT, .value = PC_CUT_BALANCED});
 }
 
 /* Numbers up to `most` beside those of a list, the nearest to any of them first; `divides`: only those that divide one

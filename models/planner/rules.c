@@ -1,7 +1,10 @@
 /* What a choice has to keep to be an iteration at all. */
 #include "models/planner/space.h"
 
+#include "models/training/offload_spec.h"
 #include "models/training/outline.h"
+#include "models/workload/layout.h"
+#include "models/workload/offload_check.h"
 
 #include <inttypes.h>
 
@@ -20,6 +23,8 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.recompute = choice->recompute;
     spec.cut.recompute_layers = choice->recompute_layers;
     spec.cut.recompute_modules = choice->recompute_modules;
+    spec.cut.offload.kinds = choice->offload;
+    if (!(choice->offload & PC_OFFLOAD_FINE_GRAINED)) spec.cut.offload.modules = 0; /* they are for that alone */
     spec.cut.zero = choice->zero;
     spec.cut.shard_group = choice->shard_group;
     spec.cut.sequence_parallel = choice->sequence_parallel;
@@ -46,14 +51,17 @@ static bool interleaves_nothing(const pc_plan_choice *choice) {
     return (choice->pp == 1 && choice->chunks > 1) || (has_choice && choice->chunks == 1);
 }
 
-pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
-    const pc_plan_base *base = &space->bases[choice->base];
-    pc_cut cut = {.layout = choice->layout};
+bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout) {
+    bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
     int parts = plan_parts_of(choice);
+    if (parts > PC_PARTS_MAX || (layout == PC_CUT_BALANCED && has_two)) return false;
+    return pc_layout_divides(layout, space->bases[choice->base].spec.model.layers, parts);
+}
+
+pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
     if (choice->dp == 0) return break_rule(broken, PC_PLAN_RULE_GPUS);
     if (interleaves_nothing(choice)) return break_rule(broken, PC_PLAN_RULE_INTERLEAVING);
-    if (parts > PC_PARTS_MAX || pc_cut_check_layout(&base->spec.model, &cut, parts, NULL))
-        return break_rule(broken, PC_PLAN_RULE_LAYERS);
+    if (!plan_layout_divides(space, choice, choice->layout)) return break_rule(broken, PC_PLAN_RULE_LAYERS);
     return PC_OK;
 }
 
@@ -67,6 +75,7 @@ static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
         pc_generator_check_making(spec->generator, spec->making, NULL) ||
         pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))
         return PC_PLAN_RULE_SCHEDULE;
+    if (pc_offload_can_be(spec, NULL) || pc_offload_check(&spec->model, cut, NULL)) return PC_PLAN_RULE_OFFLOAD;
     if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
     return PC_PLAN_RULE_SIZE;
 }

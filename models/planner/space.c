@@ -1,5 +1,7 @@
 #include "models/planner/space.h"
 
+#include "models/workload/layout.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -22,9 +24,10 @@ static const list_rule rules[] = {
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
     {"cp", AT(cp), DIGIT_CP, 1, INT32_MAX},
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
-    {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_CUT_OWN},
+    {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_PLAN_LAYOUT_AUTO},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
     {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTATION_CODE_MAX},
+    {"offload", AT(offload), DIGIT_OFFLOAD, 0, PC_OFFLOAD_ACTIVATIONS | PC_OFFLOAD_STATE},
     {"zero", AT(zero), DIGIT_ZERO, 0, 3},
     {"shard_group", AT(shard_group), DIGIT_SHARD, 0, INT32_MAX},
     {"sequence_parallel", AT(sequence_parallel), DIGIT_SEQUENCE, 0, 1},
@@ -41,13 +44,17 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD;
+    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD ||
+                        rule->digit == DIGIT_OFFLOAD;
     if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
         if (list->values[i] < rule->least || list->values[i] > rule->most)
             return pc_error_set(error, PC_ERROR_INPUT, "plan: %s %" PRId64 "; expected %" PRId64 " to %" PRId64,
                                 rule->name, list->values[i], rule->least, rule->most);
+        else if (rule->digit == DIGIT_LAYOUT && list->values[i] == PC_CUT_LISTED)
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "plan: layouts: a list; expected a layout that any number of parts can have");
     return PC_OK;
 }
 
@@ -100,6 +107,7 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
     if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
     if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
+    if (space->offload.count == 0) made.radix[DIGIT_OFFLOAD] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
     made.radix[DIGIT_ORDER] = space->order_count;
@@ -147,6 +155,10 @@ int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int
     return is_out ? generator->chunks_default : (int)listed;
 }
 
+int plan_parts_of(const pc_plan_choice *choice) {
+    return pc_placement_parts(choice->generator->placement, choice->pp, choice->chunks);
+}
+
 static int dp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
     int64_t stage = (int64_t)choice->tp * choice->pp, group; /* both below 2^31 */
     if (__builtin_mul_overflow(stage, (int64_t)choice->cp, &group) || choice->gpus % group != 0) return 0;
@@ -172,6 +184,17 @@ static int shard_group_of(const pc_plan_space *space, const pc_plan_choice *choi
     return choice->zero > 0 && divides_replicas(choice, group) ? (int)group : 0;
 }
 
+pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
+    int parts = plan_parts_of(choice);
+    if (listed != PC_PLAN_LAYOUT_AUTO) return (pc_cut_layout)listed;
+    return parts > PC_PARTS_MAX ? PC_CUT_EVEN : pc_layout_auto(space->bases[choice->base].spec.model.layers, parts);
+}
+
+static int32_t offload_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    if (space->offload.count > 0) return (int32_t)space->offload.values[digit];
+    return space->bases[choice->base].spec.cut.offload.kinds;
+}
+
 static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
     pc_recomputation recomputation = pc_recomputation_of_code(space->recompute.values[digits[DIGIT_RECOMPUTE]]);
     pc_plan_choice x = {
@@ -182,7 +205,6 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .pp = (int)space->pp.values[digits[DIGIT_PP]],
         .cp = space->cp.count ? (int)space->cp.values[digits[DIGIT_CP]] : 1,
         .generator = space->generators[digits[DIGIT_GENERATOR]],
-        .layout = (pc_cut_layout)space->layouts.values[digits[DIGIT_LAYOUT]],
         .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
         .recompute = recomputation.kind,
         .recompute_layers = recomputation.layers,
@@ -196,14 +218,12 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .order = space->orders[digits[DIGIT_ORDER]],
     };
     x.chunks = plan_chunks_of(space, &x, space->chunks.values[digits[DIGIT_CHUNKS]]);
+    x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);
     x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
     x.microbatches = microbatches_of(&x);
     return x;
-}
-
-int plan_parts_of(const pc_plan_choice *choice) {
-    return pc_placement_parts(choice->generator->placement, choice->pp, choice->chunks);
 }
 
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice) {
@@ -246,12 +266,13 @@ static int order_made_of(const pc_plan_choice *choice, pc_rank_order order) {
 }
 
 /* The layers of the first and of the second part, which tell all others; -1 if they do not divide so. Of two parts, or
- * one, all layouts that divide give the same. */
-static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout listed) {
+ * one, all layouts that divide give the same. What BALANCED gives is known where costs are: it is like no other. */
+static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
     const pc_model *model = &space->bases[choice->base].spec.model;
-    pc_cut cut = {.layout = listed};
+    pc_cut cut = {.layout = plan_layout_of(space, choice, listed)};
     int parts = plan_parts_of(choice);
-    if (parts > PC_PARTS_MAX || pc_cut_check_layout(model, &cut, parts, NULL)) return -1;
+    if (!plan_layout_divides(space, choice, cut.layout)) return -1;
+    if (cut.layout == PC_CUT_BALANCED) return parts == 1 ? 0 : INT64_MAX;
     int64_t first = pc_cut_part(model, &cut, parts, 0).layers;
     return parts < 3 ? 0 : first << 32 | pc_cut_part(model, &cut, parts, 1).layers;
 }
@@ -285,9 +306,11 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
     case DIGIT_CHUNKS:
         return plan_chunks_of(space, choice, space->chunks.values[value]);
     case DIGIT_LAYOUT:
-        return layout_made_of(space, choice, (pc_cut_layout)space->layouts.values[value]);
+        return layout_made_of(space, choice, space->layouts.values[value]);
     case DIGIT_RECOMPUTE:
         return recompute_made_of(space, choice, space->recompute.values[value]);
+    case DIGIT_OFFLOAD:
+        return offload_of(space, choice, value);
     case DIGIT_ZERO:
         return has_data_parallel(choice) ? space->zero.values[value] : 0;
     case DIGIT_SHARD:
@@ -384,13 +407,20 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     const pc_plan_list *zero = &numbers->space->zero;
     pc_plan_choice x = *choice;
     int64_t shapes = numbers->sizes, variants = 0;
-    shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE);
+    shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE) *
+              count_first(numbers, choice, DIGIT_OFFLOAD);
     for (int i = 0; i < zero->count; i++) {
         x.zero = (int)zero->values[i];
         if (is_first(numbers->space, &x, DIGIT_ZERO, i))
             variants += count_first(numbers, &x, DIGIT_SHARD) * plan_count_variants(numbers, &x);
     }
     return shapes * variants;
+}
+
+int64_t plan_numbers_of_base(const plan_numbers *numbers) {
+    int64_t count = numbers->of_cut;
+    for (int i = DIGIT_BASE + 1; i < CUT_DIGITS; i++) count *= numbers->radix[i];
+    return count;
 }
 
 int64_t plan_cut_of(const plan_numbers *numbers, int64_t number) {

@@ -26,6 +26,7 @@ typedef enum plan_digit {
     FRAME_DIGITS,
     DIGIT_SIZE = FRAME_DIGITS,
     DIGIT_RECOMPUTE,
+    DIGIT_OFFLOAD,
     DIGIT_ZERO,
     DIGIT_SHARD,
     DIGIT_SEQUENCE,
@@ -59,6 +60,12 @@ int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice);
 
 /* The parts into which the choice cuts the model. */
+/* Whether the layers divide over the choice's parts; stages with two replicas' parts are not balanced. */
+bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout);
+
+/* What a listed layout comes to over the choice's parts: AUTO is one of the others. */
+pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
+
 int plan_parts_of(const pc_plan_choice *choice);
 
 /* Whether the number is a point: the lowest of those that mean the same. And whether two that differ in one digit mean
@@ -75,6 +82,9 @@ bool plan_is_variant(const plan_numbers *numbers, const pc_plan_choice *choice, 
 /* How many variants the shape of this choice has; and how many points its frame. */
 int64_t plan_count_variants(const plan_numbers *numbers, const pc_plan_choice *choice);
 int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *choice);
+
+/* Numbers that share a base. */
+int64_t plan_numbers_of_base(const plan_numbers *numbers);
 
 /* The cut of a point, as a number. */
 int64_t plan_cut_of(const plan_numbers *numbers, int64_t number);

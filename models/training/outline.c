@@ -4,6 +4,7 @@
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/training/expand_replicas.h"
+#include "models/training/outline_balance.h"
 #include "models/training/offload_spec.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_units.h"
@@ -111,6 +112,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
                             cut.pp, cut.dp);
     pc_code code = check_shard_group(spec, error);
     if (!code) code = check_units(spec, error);
+    if (!code) code = pc_outline_check_balanced(spec, error);
     if (!code) code = pc_offload_can_be(spec, error);
     if (!code) code = check_vocab(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
@@ -276,7 +278,8 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
     split_replicas(outline);
-    code = add_parts(outline, error);
+    code = pc_outline_balance(outline, error);
+    if (!code) code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
     if (!code) code = pc_outline_add_state(outline, error);
     return code;
@@ -316,6 +319,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
 }
 
 void pc_outline_free(pc_outline *outline) {
+    pc_free(outline->layers_of_part);
     pc_free(outline->part_costs);
     pc_free(outline->chunks_of);
     pc_free(outline->device);

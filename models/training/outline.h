@@ -92,7 +92,7 @@ typedef struct pc_outline_memo pc_outline_memo;
 typedef struct pc_outline {
     const pc_iteration_spec *spec; /* borrowed */
     pc_outline_memo *memo;         /* borrowed; NULL: none */
-    pc_cut cut; /* the spec's, with its chunks filled in and recomputation where the schedule has R */
+    pc_cut cut; /* the spec's, with its chunks filled in, BALANCED as a list, and recomputation where the schedule has R */
     pc_cost_model cost;
     double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
     pc_placement placement;
@@ -107,6 +107,7 @@ typedef struct pc_outline {
                           * with ZeRO, share its state; twice as   many where a schedule has two replicas */
     pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
                                 * rank, unless the cut has a shard_group */
+    int32_t *layers_of_part;   /* of BALANCED, [parts], which `cut` then has as a list; owned */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */

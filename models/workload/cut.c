@@ -242,6 +242,16 @@ static pc_code refuse_layout(const pc_model *model, const pc_cut *cut, int parts
                         cut->layout == PC_CUT_OWN ? ", of which embedding and head are two" : "", expected);
 }
 
+/* Layers that differ from part to part by how they recompute have no time of their own. */
+static pc_code check_balanced(const pc_cut *cut, pc_error *error) {
+    bool differ = cut->recompute_of_part || pc_recompute_has_layers(cut->recompute);
+    if (cut->layout != PC_CUT_BALANCED || !differ) return PC_OK;
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "layout balanced with recomputation that counts layers or parts; expected one for all layers, or "
+        "layout even, ends, own or a list");
+}
+
 static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
     if (cut->layout == PC_CUT_LISTED) return check_listed(model, cut, parts, error);
     return pc_layout_divides(cut->layout, model->layers, parts) ? PC_OK : refuse_layout(model, cut, parts, error);
@@ -362,6 +372,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_layout(model, cut, parts, error))) return code;
     if ((code = pc_sequence_slices_check(model, cut, error))) return code;
     code = pc_offload_check(model, cut, error);
+    if (!code) code = check_balanced(cut, error);
     return code ? code : check_recomputation(model, cut, parts, error);
 }
 

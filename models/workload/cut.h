@@ -90,8 +90,9 @@ typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSO
 
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
- * share the layers evenly. LISTED: as layers_of_part says. */
-typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED } pc_cut_layout;
+ * share the layers evenly. LISTED: as layers_of_part says. BALANCED: so that the slowest stage is the fastest possible,
+ * by what layers, embedding and head take (layout_balance.h); whoever knows the costs makes a list of it. */
+typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED, PC_CUT_BALANCED } pc_cut_layout;
 
 /* Where a microbatch's sequence is cut into slices: by tokens, or by FLOPs (sequence_slices.h). */
 typedef enum pc_sequence_split { PC_SEQUENCE_SPLIT_EVEN, PC_SEQUENCE_SPLIT_FLOPS } pc_sequence_split;
@@ -248,7 +249,7 @@ int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
  * asks. Of the cut only the layout and its lists are looked at. */
 pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
 
-/* Part `part` of `parts` of a checked cut. */
+/* Part `part` of `parts` of a checked cut whose layout is not BALANCED. */
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
 
 #ifdef __cplusplus

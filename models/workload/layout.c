@@ -15,6 +15,8 @@ bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts) {
         return (layers + 2) % parts == 0;
     case PC_CUT_OWN:
         return parts >= 3 && layers % (parts - 2) == 0;
+    case PC_CUT_BALANCED:
+        return layers + 2 >= parts;
     default:
         return false;
     }
@@ -28,7 +30,7 @@ pc_cut_layout pc_layout_auto(int64_t layers, int parts) {
 
 const char *pc_layout_name(pc_cut_layout layout) {
     static const char *const names[] = {
-        [PC_CUT_EVEN] = "even", [PC_CUT_ENDS] = "ends", [PC_CUT_OWN] = "own", [PC_CUT_LISTED] = "listed"};
+        [PC_CUT_EVEN] = "even", [PC_CUT_ENDS] = "ends", [PC_CUT_OWN] = "own", [PC_CUT_LISTED] = "listed", [PC_CUT_BALANCED] = "balanced"};
     return names[layout];
 }
 

@@ -2,6 +2,7 @@
 
 #include "models/workload/saved.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct name {
@@ -51,6 +52,14 @@ pc_code pc_offload_parse(const char *text, int32_t *kinds, pc_error *error) {
                         "%.*s: unknown kind of offload; expected none, or of fine-grained, selective, full, optimizer "
                         "and parameters one or more, joined by +",
                         (int)(length < 40 ? length : 40), wrong);
+}
+
+void pc_offload_write(int32_t kinds, char *text) {
+    int used = kinds == 0 ? snprintf(text, PC_OFFLOAD_SIZE, "none") : 0;
+    for (int i = 0; i < KINDS; i++)
+        if (kinds & kind_names[i].bit)
+            used += snprintf(text + used, (size_t)(PC_OFFLOAD_SIZE - used), "%s%s", used > 0 ? "+" : "",
+                             kind_names[i].word);
 }
 
 pc_code pc_offload_modules_parse(const char *text, int32_t *modules, pc_error *error) {

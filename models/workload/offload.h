@@ -43,6 +43,10 @@ typedef struct pc_offload {
 /* "none", or kinds joined by +: "fine-grained+optimizer". PC_ERROR_INPUT names the word that is none. */
 pc_code pc_offload_parse(const char *text, int32_t *kinds, pc_error *error);
 
+/* As it is parsed, kinds in the order above; `text` has PC_OFFLOAD_SIZE bytes. */
+enum { PC_OFFLOAD_SIZE = 64 };
+void pc_offload_write(int32_t kinds, char *text);
+
 /* Megatron-LM's names, joined by +: "core_attn+attn_proj". */
 pc_code pc_offload_modules_parse(const char *text, int32_t *modules, pc_error *error);
 

@@ -224,7 +224,7 @@ class Completion(Options):
             (["run", "--attention", "fl"], ["flash"]),
             (["run", "--engine", ""], ["auto", "events"]),
             (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked", "torch", "compiled"]),
-            (["plan", "--layout", ""], ["even", "ends", "own"]),
+            (["plan", "--layout", ""], ["even", "ends", "own", "balanced", "auto"]),
             (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
             (["export", "b.h5", "--to", "c"], ["chrome", "csv"]),

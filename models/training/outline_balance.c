@@ -1,0 +1,65 @@
+#include "models/training/outline_balance.h"
+
+#include "engine/alloc.h"
+#include "models/training/outline_memo.h"
+#include "models/training/pass_costs.h"
+#include "models/workload/layout_balance.h"
+
+/* Every stage has two parts of the model there, the same as the one across. */
+pc_code pc_outline_check_balanced(const pc_iteration_spec *spec, pc_error *error) {
+    if (spec->cut.layout != PC_CUT_BALANCED || spec->generator->placement != PC_PLACEMENT_BIDIRECTIONAL) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "layout balanced with %s, whose stages hold parts of two replicas; expected layout even, ends, "
+                        "own or a list",
+                        spec->generator->name);
+}
+
+/* What a microbatch takes in all passes of a part, seconds. */
+static pc_code find_part_s(const pc_outline *outline, pc_collective_memo *memo, const pc_part *part, double *seconds,
+                           pc_error *error) {
+    pc_part_cost cost = {.part = *part};
+    pc_code code = PC_OK;
+    *seconds = 0;
+    for (; !code && cost.part.slice < pc_cut_slices(&outline->cut); cost.part.slice++) {
+        code = outline->memo ? pc_outline_memo_find_part(outline, &cost, error)
+                             : pc_part_cost_make(outline, memo, &cost, error);
+        for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+                *seconds += cost.pass[kind].compute_s + cost.pass[kind].tp_s + cost.pass[kind].cp_s;
+    }
+    return code;
+}
+
+/* Layers that differ count as the model's mean one. */
+static pc_code find_layout_times(const pc_outline *outline, pc_layout_times *times, pc_error *error) {
+    const pc_model *model = &outline->spec->model;
+    pc_collective_memo memo = {.outline = outline};
+    pc_cut cut = outline->cut;
+    cut.layout = PC_CUT_EVEN;
+    pc_part all = pc_cut_part(model, &cut, 1, 0), end = all;
+    all.has_embedding = all.has_head = false;
+    end.layers = end.wide_layers = end.local_layers = end.offloaded_layers = 0;
+    pc_part embedding = end, head = end;
+    embedding.has_head = head.has_embedding = false;
+    pc_code code = find_part_s(outline, &memo, &all, &times->layer_s, error);
+    times->layer_s /= (double)model->layers;
+    if (!code) code = find_part_s(outline, &memo, &embedding, &times->embedding_s, error);
+    return code ? code : find_part_s(outline, &memo, &head, &times->head_s, error);
+}
+
+pc_code pc_outline_balance(pc_outline *outline, pc_error *error) {
+    int stage_of_part[PC_PARTS_MAX];
+    pc_layout_times times;
+    if (outline->cut.layout != PC_CUT_BALANCED) return PC_OK;
+    outline->layers_of_part = pc_alloc((size_t)outline->parts, sizeof *outline->layers_of_part);
+    if (!outline->layers_of_part) return pc_error_no_memory(error);
+    pc_code code = find_layout_times(outline, &times, error);
+    if (code) return code;
+    for (int i = 0; i < outline->parts; i++)
+        stage_of_part[i] = pc_placement_stage(outline->placement, outline->devices, i, 0);
+    pc_layout_balance(outline->spec->model.layers, outline->parts, outline->devices, stage_of_part, &times,
+                      outline->layers_of_part);
+    outline->cut.layout = PC_CUT_LISTED;
+    outline->cut.layers_of_part = outline->layers_of_part;
+    return PC_OK;
+}

@@ -1,0 +1,59 @@
+#include "models/workload/layout_balance.h"
+
+#include "models/workload/cut.h"
+
+/* What has layers, a stage or a part: how many so far, and the time of what else is in it. */
+typedef struct layer_bin {
+    double ends_s;
+    int64_t layers;
+} layer_bin;
+
+static double time_of(const layer_bin *bin, double layer_s) {
+    return bin->ends_s + (double)bin->layers * layer_s;
+}
+
+/* One after the other to the bin that is then the fastest, the last one of equals. */
+static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
+    for (; layers > 0; layers--) {
+        int best = count - 1;
+        for (int i = count - 1; i-- > 0;)
+            if (time_of(&bins[i], layer_s) < time_of(&bins[best], layer_s)) best = i;
+        bins[best].layers++;
+    }
+}
+
+/* A stage without ends never has fewer layers than one with an end would have if all were alike: so many need not be
+ * given one by one. */
+static int64_t give_at_once(layer_bin *bins, int count, int64_t layers) {
+    int64_t each = layers / count;
+    for (int i = 0; i < count; i++) {
+        if (bins[i].ends_s > 0) continue;
+        bins[i].layers = each;
+        layers -= each;
+    }
+    return layers;
+}
+
+/* The layers of a stage over its parts; `bins` is room. */
+static void give_parts(int64_t layers, int stage, int parts, const int *stage_of_part, const pc_layout_times *times,
+                       layer_bin *bins, int32_t *layers_of_part) {
+    int count = 0;
+    for (int i = 0; i < parts; i++) {
+        double ends_s = (i == 0 ? times->embedding_s : 0) + (i == parts - 1 ? times->head_s : 0);
+        if (stage_of_part[i] == stage) bins[count++] = (layer_bin){.ends_s = ends_s};
+    }
+    give(bins, count, give_at_once(bins, count, layers), times->layer_s);
+    for (int i = 0, nth = 0; i < parts; i++)
+        if (stage_of_part[i] == stage) layers_of_part[i] = (int32_t)bins[nth++].layers;
+}
+
+void pc_layout_balance(int64_t layers, int parts, int stages, const int *stage_of_part, const pc_layout_times *times,
+                       int32_t *layers_of_part) {
+    layer_bin of_stage[PC_PARTS_MAX], of_part[PC_PARTS_MAX];
+    for (int i = 0; i < stages; i++) of_stage[i] = (layer_bin){0};
+    of_stage[stage_of_part[0]].ends_s += times->embedding_s;
+    of_stage[stage_of_part[parts - 1]].ends_s += times->head_s;
+    give(of_stage, stages, give_at_once(of_stage, stages, layers), times->layer_s);
+    for (int i = 0; i < stages; i++)
+        give_parts(of_stage[i].layers, i, parts, stage_of_part, times, of_part, layers_of_part);
+}
