@@ -72,6 +72,8 @@ static void draw_program(pc_iteration_spec *spec) {
     if (toss(&own)) spec->cut.cp_comm = PC_CP_ALL_GATHER;
     draw_precision(&own, spec);
     if (toss(&own)) draw_units(&own, spec);
+    if (toss(&own)) spec->cut.optimizer.kind = (pc_optimizer_kind)test_between(&own, 0, PC_OPTIMIZER_MUON);
+    if (toss(&own)) spec->cut.optimizer.exp_avg = PC_STATE_BF16;
 }
 
 static pc_plan_base draw_base(test_random *random) {

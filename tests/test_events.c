@@ -70,6 +70,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     draw_units(&own, &spec);
+    if (spec.cut.zero < 2 && toss(&own)) {
+        spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
+        spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    }
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);

@@ -67,6 +67,12 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
+static pc_code check_optimizer(const pc_iteration_spec *spec, pc_error *error) {
+    bool has_units = spec->cut.zero == 3 && spec->unit == PC_UNIT_LAYER;
+    bool is_separate = spec->optimizer_kernels == PC_OPTIMIZER_SEPARATE;
+    return pc_optimizer_check(&spec->cut, is_separate, has_units && spec->fsdp_version != PC_FSDP_MEGATRON, error);
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -75,6 +81,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
                             cut.pp, cut.dp);
     pc_code code = check_shard_group(spec, error);
     if (!code) code = check_units(spec, error);
+    if (!code) code = check_optimizer(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);

@@ -5,6 +5,7 @@
 
 #include "engine/error.h"
 #include "models/workload/model.h"
+#include "models/workload/optimizer.h"
 #include "models/workload/recompute.h"
 
 #include <stdbool.h>
@@ -123,6 +124,7 @@ typedef struct pc_cut {
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
+    pc_optimizer optimizer;
 } pc_cut;
 
 /* Ranks of context parallelism, at least one. */
@@ -170,6 +172,10 @@ static inline bool pc_caps_logits_apart(const pc_model *model, pc_cross_entropy 
 static inline bool pc_cut_gives_tensors(const pc_cut *cut) {
     return cut->zero == 1 && cut->zero_partition == PC_ZERO_PARTITION_TENSOR;
 }
+
+/* Whether the optimizer can be with this cut, and with `is_separate` kernels, or state in `has_fp32_shards` as torch's
+ * FSDP has it: PC_ERROR_INPUT and the rule. */
+pc_code pc_optimizer_check(const pc_cut *cut, bool is_separate, bool has_fp32_shards, pc_error *error);
 
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {

@@ -312,9 +312,10 @@ static int64_t shard(int64_t bytes, int64_t ranks) {
 
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
     int ranks = pc_cut_replicas(cut);
-    return (pc_state_bytes){.parameters = shard(2 * parameters, cut->zero >= 3 ? ranks : 1),
-                            .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? ranks : 1),
-                            .optimizer = shard(12 * parameters, cut->zero >= 1 ? ranks : 1)};
+    return (pc_state_bytes){
+        .parameters = shard(2 * parameters, cut->zero >= 3 ? ranks : 1),
+        .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? ranks : 1),
+        .optimizer = shard(pc_optimizer_state_bytes(&cut->optimizer, parameters), cut->zero >= 1 ? ranks : 1)};
 }
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {
