@@ -29,7 +29,8 @@ _Static_assert((int)PIPECAST_PASS_F == (int)PC_PASS_F && (int)PIPECAST_PASS_B ==
 _Static_assert((int)PIPECAST_LINEAR == (int)PC_PLACEMENT_LINEAR &&
                    (int)PIPECAST_INTERLEAVED == (int)PC_PLACEMENT_INTERLEAVED &&
                    (int)PIPECAST_V == (int)PC_PLACEMENT_V &&
-                   (int)PIPECAST_BIDIRECTIONAL == (int)PC_PLACEMENT_BIDIRECTIONAL,
+                   (int)PIPECAST_BIDIRECTIONAL == (int)PC_PLACEMENT_BIDIRECTIONAL &&
+                   (int)PIPECAST_SLICES == (int)PC_PLACEMENT_SLICES,
                "placements are what they are inside");
 _Static_assert(sizeof(pipecast_costs) == 12 * sizeof(double), "it never changes its size");
 

@@ -19,6 +19,8 @@ static const char help[] =
     "  -p, --devices DEVICES       pipeline stages\n"
     "  -m, --microbatches N        microbatches of an iteration\n"
     "  -v, --chunks N              model parts on a device, for the schedules that take several\n"
+    "      --slices N              slices of a microbatch along its sequence, of seq-1f1b and its like (default 4)\n"
+    "      --slice-times X,X,...   how long slices take, relative to each other (default alike)\n"
     "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1); or "
     "F,B,W/F,B,W/..., "
     "of each\n"
@@ -65,6 +67,8 @@ enum {
     DEVICES,
     MICROBATCHES,
     CHUNKS,
+    SLICES,
+    SLICE_TIMES,
     TIMES,
     COMM,
     RELEASE_B,
@@ -93,6 +97,8 @@ static const option_spec options[] = {
     {"devices", 'p', "DEVICES"},
     {"microbatches", 'm', "MICROBATCHES"},
     {"chunks", 'v', "CHUNKS"},
+    {"slices", 0, "N"},
+    {"slice-times", 0, "X,X,..."},
     {"times", 0, "F,B,W"},
     {"comm", 0, "T"},
     {"release-b", 0, "FRACTION"},
@@ -281,6 +287,11 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return argument_integer("-m", value, 1, PC_MICROBATCHES_MAX, &r->microbatches);
     case CHUNKS:
         return argument_integer("-v", value, 1, PC_CHUNKS_MAX, &r->chunks);
+    case SLICES:
+        return argument_integer("--slices", value, 1, PC_CHUNKS_MAX, &r->slices);
+    case SLICE_TIMES:
+        r->slice_times = value;
+        return true;
     case TIMES:
         return parse_times(value, r);
     case COMM:
@@ -396,5 +407,6 @@ int command_schedule(int argc, char **argv) {
                           .scatter.slow_factor = 1.0};
     int status = take_arguments(argc, argv, &r);
     pc_free(r.part_times);
+    pc_free(r.slice_shares);
     return status;
 }

@@ -151,6 +151,8 @@ static pc_code find_named(const schedule_request *r, const pc_generator **genera
 static pc_code find_generator(schedule_request *r, answer *a, const pc_generator **generator, pc_error *error) {
     pc_code code = r->block ? open_block(r, a, generator, error) : find_named(r, generator, error);
     if (code) return code;
+    code = take_slices(r, *generator, error);
+    if (code) return code;
     if (r->devices == 0 || r->microbatches == 0)
         return pc_error_set(error, PC_ERROR_INPUT, "schedule: %s is missing; expected %s",
                             r->devices == 0 ? "-p" : "-m", r->devices == 0 ? "-p DEVICES" : "-m MICROBATCHES");
@@ -276,6 +278,7 @@ static pc_code make(schedule_request *r, answer *a, const pc_generator **generat
     pc_unit_shape shape;
     if (!r->block && pc_schedule_is_file(r->name)) {
         pc_code code = check_making_of_file(r, error);
+        if (!code) code = take_slices(r, NULL, error);
         if (!code) code = load(r, &a->schedule, error);
         if (code) return code;
         shape = shape_of_loaded(&a->schedule);

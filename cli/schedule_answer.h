@@ -25,6 +25,8 @@ typedef struct schedule_request {
     const char *block;                     /* the file of a block in place of a name; NULL if not given */
     int block_steps;                       /* a pc_block_steps; -1 if not given */
     int64_t devices, microbatches, chunks; /* 0 if not given */
+    int64_t slices;                        /* of a microbatch; likewise */
+    const char *slice_times;               /* a number a slice; NULL if not given */
     pc_unit_costs units;
     const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL if not given */
     schedule_format format;
@@ -38,6 +40,7 @@ typedef struct schedule_request {
     pc_scatter scatter;
     int64_t slow_stage, samples, seed; /* -1 if not given */
     double (*part_times)[3];           /* units.part_times, owned */
+    double *slice_shares;              /* units.slice_times, likewise */
 } schedule_request;
 
 /* An answer before it is printed; the report points to the schedule and the replay. */
@@ -69,6 +72,11 @@ void free_answer(answer *a);
  * stops. */
 pc_memory_limit limit_of_replay(const answer *a);
 double in_microbatches(const answer *a, int64_t bytes);
+
+/* ---- in schedule_slices.c ---- */
+
+/* The chunks of a schedule of slices become those, and the costs have their times. `generator`: NULL of a file. */
+pc_code take_slices(schedule_request *r, const pc_generator *generator, pc_error *error);
 
 /* ---- in schedule_show.c ---- */
 

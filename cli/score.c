@@ -26,6 +26,7 @@ static const char help[] =
     "  -o RESULTS.h5              also keep rows and sums in an HDF5 file\n"
     "      --by COLUMN,...        sums for every value of these columns together; may be repeated (default source, or\n"
     "                             model where there is none)\n"
+    "      --conditions RECIPES.csv  what rows do not say: a table of configurations with Megatron's arguments\n"
     "      --figure FILE          draw forecast over measured times: .svg, .png or .pdf\n"
     "      --format FORMAT        table, csv or json (default table); csv: the table's columns, and the forecasts "
     "behind\n"
@@ -43,7 +44,7 @@ static const char help[] =
 enum { BY_MOST = 16, JOBS_MAX = 1024 };
 
 typedef struct score_command {
-    const char *path, *output, *figure;
+    const char *path, *output, *figure, *conditions;
     const char *by[BY_MOST];
     int by_count;
     pc_format format;
@@ -68,6 +69,13 @@ static void look_on(void *context, int64_t done, int64_t to_do) {
     if (!c->has_bar) progress_start(&c->bar, to_do, c->is_quiet);
     c->has_bar = true;
     progress_at(&c->bar, done, to_do, "runs");
+}
+
+static void say_joins(void *context, pc_score_joins joins) {
+    (void)context;
+    fprintf(stderr,
+            "pipecast: conditions: %lld rows have one, %lld none, %lld several that differ, of which none holds\n",
+            (long long)joins.found, (long long)joins.none, (long long)joins.unclear);
 }
 
 /* Columns that mean nothing here, by name. */
@@ -99,13 +107,15 @@ static void choose_by(score_command *c, const pc_measured *m) {
         if (strcmp(m->column[i], "source") == 0) c->by[0] = m->column[i];
 }
 
-static pc_code score_rows(score_command *c, const pc_measured *m, pc_score *score, pc_error *error) {
+static pc_code score_rows(score_command *c, const pc_measured *m, const pc_measured *conditions, pc_score *score,
+                          pc_error *error) {
     pc_score_request request = {.measured = m,
+                                .conditions = c->conditions ? conditions : NULL,
                                 .sets = c->sets.list,
                                 .set_count = c->sets.count,
                                 .allows_outside = c->allows_outside,
                                 .jobs = (int)c->jobs};
-    pc_score_sink sink = {c, say_bad, look_on, c->is_quiet ? NULL : say_warning};
+    pc_score_sink sink = {c, say_bad, look_on, c->is_quiet ? NULL : say_warning, c->is_quiet ? NULL : say_joins};
     pc_code code = pc_score_run(&request, &sink, score, error);
     if (c->has_bar) progress_end(&c->bar);
     return code ? code : pc_score_sum_up(score, c->by, c->by_count, error);
@@ -128,33 +138,30 @@ static bool any_unfit(const pc_score *score) {
 
 static int answer(score_command *c) {
     pc_error error = {0};
-    pc_measured measured = {0};
+    pc_measured measured = {0}, conditions = {0};
     pc_score score = {0};
     pc_code code = pc_measured_read(c->path, say_bad, c, &measured, &error);
+    if (!code && c->conditions) code = pc_measured_read(c->conditions, say_bad, c, &conditions, &error);
     if (!code) code = check(c, &measured, &error);
     if (!code && !c->is_quiet) say_unknown(&measured);
     if (!code) choose_by(c, &measured);
-    if (!code) code = score_rows(c, &measured, &score, &error);
+    if (!code) code = score_rows(c, &measured, &conditions, &score, &error);
     if (!code) code = write_all(c, &score, &error);
     int status = code ? report(&error) : c->any_bad || any_unfit(&score) ? EXIT_DID_NOT_FIT : EXIT_DONE;
     pc_score_free(&score);
+    pc_measured_free(&conditions);
     pc_measured_free(&measured);
     return code ? status : finish_output(status);
 }
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, BY, FIGURE, FORMAT, SET, ALLOW_OUTSIDE, JOBS, QUIET, HELP };
-static const option_spec option_specs[] = {{"output", 'o', "RESULTS.h5"},
-                                           {"by", 0, "COLUMN,..."},
-                                           {"figure", 0, "FILE"},
-                                           {"format", 0, "FORMAT"},
-                                           {"set", 0, "KEY=VALUE"},
-                                           {"allow-outside", 0, NULL},
-                                           {"jobs", 'j', "N"},
-                                           {"quiet", 'q', NULL},
-                                           {"help", 'h', NULL},
-                                           {NULL, 0, NULL}};
+enum { OUTPUT, BY, CONDITIONS, FIGURE, FORMAT, SET, ALLOW_OUTSIDE, JOBS, QUIET, HELP };
+static const option_spec option_specs[] = {
+    {"output", 'o', "RESULTS.h5"}, {"by", 0, "COLUMN,..."}, {"conditions", 0, "RECIPES.csv"},
+    {"figure", 0, "FILE"},         {"format", 0, "FORMAT"}, {"set", 0, "KEY=VALUE"},
+    {"allow-outside", 0, NULL},    {"jobs", 'j', "N"},      {"quiet", 'q', NULL},
+    {"help", 'h', NULL},           {NULL, 0, NULL}};
 
 static bool take_by(score_command *c, const char *value) {
     if (c->by_count == BY_MOST) {
@@ -181,6 +188,9 @@ static bool take_option(score_command *c, int option, const char *value) {
         return true;
     case BY:
         return take_by(c, value);
+    case CONDITIONS:
+        c->conditions = value;
+        return true;
     case FIGURE:
         c->figure = value;
         return true;

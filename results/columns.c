@@ -208,9 +208,15 @@ static const pc_column columns[] = {
     COLUMN(memory_basis, TEXT, "", "the same of memory_gib_max"),
     COLUMN(precision, TEXT, "", "bf16, fp16, or the recipe by which products of layers run in 8 or 4 bits",
            SHOWN(65, "precision", "", TEXT, VARYING, NARROW + 9), .plain = "bf16"),
+    COLUMN(sequence_slices, INT64, "1", "slices of a microbatch along its sequence; 1: it is whole",
+           SHOWN(122, "sequence", "slices", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(sequence_split, TEXT, "", "even or flops, where there are slices",
+           SHOWN(123, "sequence", "split", TEXT, VARYING, NARROW + 4)),
     COLUMN(cp, INT64, "1", "context-parallel ranks", SHOWN(95, "cp", "", INTEGER, VARYING, NARROW + 4)),
     COLUMN(exposed_cp_s, NUMBER, "s", "of the iteration, waiting for collectives of context parallelism"),
     COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
+    COLUMN(host_memory_gib_max, NUMBER, "GiB",
+           "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

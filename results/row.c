@@ -151,6 +151,8 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     const pc_model *model = &spec->iteration.model;
     copy_label(row->precision, model->low.name[0] ? model->low.name : precision_name(model->precision));
     pc_recomputation_write(pc_cut_recomputation(cut), recompute);
+    bool is_by_flops = cut->sequence_split == PC_SEQUENCE_SPLIT_FLOPS;
+    if (row->sequence_slices > 1) copy_label(row->sequence_split, is_by_flops ? "flops" : "even");
     bool is_said = !spec->generator->recomputes || cut->recompute > PC_RECOMPUTE_FULL;
     if (is_said) copy_label(row->recompute, cut->recompute_of_part ? "mixed" : recompute);
 }
@@ -160,7 +162,9 @@ static void describe(const pc_run_spec *spec, pc_run_row *row) {
     copy_label(row->recompute, spec->generator->recomputes ? "full" : "");
     row->gpus = spec->gpus > 0 ? spec->gpus : spec->devices;
     row->pp = spec->devices;
-    row->virtual_pp = spec->chunks;
+    bool has_slices = spec->generator && spec->generator->placement == PC_PLACEMENT_SLICES;
+    row->virtual_pp = has_slices ? 1 : spec->chunks;
+    row->sequence_slices = has_slices ? spec->chunks : 1;
     row->microbatch_size = spec->microbatch_size;
     row->microbatches = spec->microbatches;
     row->seq_len = spec->seq_len;
@@ -233,6 +237,7 @@ static void take_bytes(const pc_run_result *result, pc_run_row *row) {
     row->optimizer_gib_max = gib_if_known(result->optimizer_bytes);
     row->buffers_gib_max = gib_if_known(result->buffers_bytes);
     row->memory_gib_max = gib_if_known(result->memory_bytes);
+    row->host_memory_gib_max = gib_if_known(result->host_memory_bytes);
     row->memory_peak_s = result->memory_peak_s;
     row->memory_limit_gib = gib_if_known(result->memory_limit_bytes);
     row->sent_tp_gib = gib(result->sent.tp_bytes);

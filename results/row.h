@@ -22,7 +22,8 @@ typedef struct pc_run_row {
     char name[PC_LABEL_SIZE];
     char model[PC_LABEL_SIZE];
     char machine[PC_LABEL_SIZE];
-    int64_t gpus, tp, cp, pp, dp, virtual_pp;
+    int64_t gpus, tp, cp, pp, dp, virtual_pp, sequence_slices;
+    char sequence_split[PC_LABEL_SIZE];
     char schedule[PC_LABEL_SIZE];
     int64_t microbatch_size, microbatches, global_batch, seq_len;
     char precision[PC_LABEL_SIZE]; /* of a cluster: bf16, fp16, or the recipe */
@@ -89,6 +90,7 @@ typedef struct pc_run_row {
     double iteration_s_low, iteration_s_high, memory_gib_low, memory_gib_high;
     char kind[PC_KIND_SIZE];
     char iteration_basis[PC_BASIS_SIZE], memory_basis[PC_BASIS_SIZE];
+    double host_memory_gib_max;
 } pc_run_row;
 
 /* The row of a run, without labels where those are NULL; its key is left empty. */

@@ -139,10 +139,10 @@ static pc_code read_placement(const pc_tree *tree, pc_block_draft *draft, pc_err
     int64_t word = 0;
     const pc_node *stages = pc_node_find(tree->nodes, "stages");
     const char *name = pc_node_find_text(tree->nodes, "placement");
-    _Static_assert((int)PC_PLACEMENTS == 4, "the words stand in the order of the enum");
+    _Static_assert((int)PC_PLACEMENT_BIDIRECTIONAL == 3, "the words stand in the order of the enum");
     pc_code code = read_word(tree, tree->nodes, "placement", "linear|interleaved|v|bidirectional|given", &word, error);
     if (code) return code;
-    if (word == PC_PLACEMENTS) return read_stages(tree, draft, error);
+    if (word > PC_PLACEMENT_BIDIRECTIONAL) return read_stages(tree, draft, error);
     draft->placement = (pc_placement)word;
     if (stages)
         return pc_node_refuse(tree, stages, error, "stands beside placement %s; expected it beside given alone", name);

@@ -119,6 +119,28 @@ static pc_code check_exchange(const pc_setting *setting, pc_error *error) {
                           "stands without cp_comm_type: a2a+p2p; expected both or none");
 }
 
+/* A scope of nothing; a whole iteration that this implementation cannot capture. */
+static pc_code check_graphs(const pc_setting *setting, pc_error *error) {
+    int64_t impl = pc_setting_integer(setting, PC_KEY_CUDA_GRAPH_IMPL);
+    int64_t scope = pc_setting_whole(setting, PC_KEY_CUDA_GRAPH_SCOPE, 0);
+    if (setting->given[PC_KEY_CUDA_GRAPH_SCOPE] && !setting->given[PC_KEY_CUDA_GRAPH_IMPL])
+        return pc_error_blame(error, pc_key_path(PC_KEY_CUDA_GRAPH_SCOPE),
+                              "stands without cuda_graph_impl; expected local or transformer_engine with it");
+    if (!(scope & PC_GRAPHS_ITERATION) || impl != 2) return PC_OK;
+    return pc_error_blame(error, pc_key_path(PC_KEY_CUDA_GRAPH_SCOPE),
+                          "full_iteration with transformer_engine, which captures layers; expected local with it");
+}
+
+/* Adapters of nothing. */
+static pc_code check_lora(const pc_setting *setting, pc_error *error) {
+    static const pc_key keys[] = {PC_KEY_LORA_TARGETS, PC_KEY_LORA_DROPOUT};
+    if (pc_setting_integer(setting, PC_KEY_LORA_RANK) > 0) return PC_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (setting->given[keys[i]])
+            return pc_error_blame(error, pc_key_path(keys[i]), "stands without lora.rank; expected one with it");
+    return PC_OK;
+}
+
 /* Whole tensors of what is cut. */
 static pc_code check_partition(const pc_setting *setting, pc_error *error) {
     int64_t zero = pc_setting_whole(setting, PC_KEY_ZERO, 1);
@@ -179,6 +201,8 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     if (!code) code = check_loss(setting, error);
     if (!code) code = check_exchange(setting, error);
     if (!code) code = check_partition(setting, error);
+    if (!code) code = check_graphs(setting, error);
+    if (!code) code = check_lora(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);
     return code ? code : check_model(setting, error);
 }
@@ -330,6 +354,16 @@ pc_code pc_cluster_check(const pc_setting *setting, pc_error *error) {
 
 /* ---- the spec ---- */
 
+/* Megatron-LM: local's full_iteration is a scope, a later release's an implementation; no scope is the whole layer. */
+static int32_t graphs_of(const pc_setting *setting) {
+    enum { NONE, LOCAL, TRANSFORMER_ENGINE, FULL_ITERATION };
+    int64_t impl = pc_setting_integer(setting, PC_KEY_CUDA_GRAPH_IMPL);
+    int64_t scope = pc_setting_whole(setting, PC_KEY_CUDA_GRAPH_SCOPE, 0);
+    if (impl == NONE) return 0;
+    if (impl == FULL_ITERATION || (impl == LOCAL && scope & PC_GRAPHS_ITERATION)) return PC_GRAPHS_ITERATION;
+    return scope ? (int32_t)(scope & PC_GRAPHS_LAYER) : (int32_t)PC_GRAPHS_LAYER;
+}
+
 static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_cut *cut) {
     bool may_cut =
         setting->given[PC_KEY_SEQUENCE_PARALLEL] ? setting->value[PC_KEY_SEQUENCE_PARALLEL].whole != 0 : true;
@@ -338,9 +372,11 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->dp = (int)shape->dp;
     cut->cp = (int)shape->cp;
     cut->chunks = pc_setting_chunks(setting);
+    cut->sequence_split = (pc_sequence_split)pc_setting_integer(setting, PC_KEY_SEQUENCE_SPLIT);
     cut->sequence_parallel = shape->tp > 1 && may_cut;
     cut->microbatch_size = shape->microbatch_size;
     cut->microbatches = shape->microbatches;
+    cut->graphs = graphs_of(setting);
 }
 
 /* Ranks of a domain, where nobody says how many: their links are the fastest. What cannot be, a rule of the cut says.
@@ -402,6 +438,13 @@ static pc_code fill_recomputation(const pc_setting *setting, pc_run_spec *spec, 
     return PC_OK;
 }
 
+/* Texts that were read before. */
+static pc_code fill_offload(const pc_setting *setting, pc_offload *offload, pc_error *error) {
+    pc_code code = pc_offload_parse(pc_setting_text(setting, PC_KEY_OFFLOAD), &offload->kinds, error);
+    if (code || !setting->given[PC_KEY_OFFLOAD_MODULES]) return code;
+    return pc_offload_modules_parse(setting->value[PC_KEY_OFFLOAD_MODULES].text, &offload->modules, error);
+}
+
 static pc_rank_order order_of(const pc_setting *setting) {
     pc_rank_order order = setting->value[PC_KEY_RANK_ORDER].order;
     if (!setting->given[PC_KEY_RANK_ORDER])
@@ -415,6 +458,7 @@ static void fill_iteration(const pc_setting *setting, const cluster_shape *shape
     choose_kernels(setting, &spec->machine.gpu, NULL); /* which check_kernels has let through */
     spec->generator = setting->value[PC_KEY_SCHEDULE].generator;
     spec->order = order_of(setting);
+    spec->sequence_slices = (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
     /* what Megatron-LM shares over its replicas of Muon (`dist_muon`) are whole tensors */
     bool takes_tensors = pc_optimizer_takes_tensors(&spec->cut.optimizer);
@@ -493,6 +537,7 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     if (!code) fill_exchange(setting, &made.iteration);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
+    if (!code) code = fill_offload(setting, &made.iteration.cut.offload, error);
     if (code) {
         pc_run_spec_free(&made);
         return code;

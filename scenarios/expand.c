@@ -33,7 +33,13 @@ static int64_t devices_of(const pc_setting *setting) {
 int pc_setting_chunks(const pc_setting *setting) {
     const pc_generator *generator = generator_of(setting);
     if (generator->chunks_min == generator->chunks_max) return generator->chunks_min;
+    if (generator->placement == PC_PLACEMENT_SLICES)
+        return (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, generator->chunks_default);
     return pc_setting_has(setting, PC_KEY_CHUNKS) ? (int)whole(setting, PC_KEY_CHUNKS) : generator->chunks_default;
+}
+
+static bool has_slices(const pc_setting *setting) {
+    return generator_of(setting)->placement == PC_PLACEMENT_SLICES;
 }
 
 /* How many of its chunks share a device's stage of the model. One, where each chunk is a whole stage: alone, or of a
@@ -42,8 +48,13 @@ static int chunks_in_stage(const pc_setting *setting) {
     return pc_placement_visited(generator_of(setting)->placement, pc_setting_chunks(setting));
 }
 
+/* Parts of the model among them: slices of a sequence are of one part. */
+static int chunks_in_part(const pc_setting *setting) {
+    return has_slices(setting) ? 1 : chunks_in_stage(setting);
+}
+
 static int64_t parts_of(const pc_setting *setting) {
-    return devices_of(setting) * chunks_in_stage(setting);
+    return devices_of(setting) * chunks_in_part(setting);
 }
 
 /* ---- a schedule that a file gives ---- */
@@ -163,7 +174,7 @@ static pc_layer_layout layout_of(const pc_setting *setting) {
 /* The number of model parts must be one that the run can have. Chunks are to blame where there are several. */
 static pc_code check_parts(const pc_setting *setting, pc_error *error) {
     int64_t p = devices_of(setting), v = pc_setting_chunks(setting), layers = whole(setting, PC_KEY_LAYERS);
-    int shares = chunks_in_stage(setting);
+    int shares = chunks_in_part(setting);
     bool ends = layout_of(setting) == PC_LAYERS_ENDS;
     const char *culprit = shares > 1 ? "chunks" : pc_key_path(devices_key(setting));
     if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, error)) {
@@ -203,7 +214,7 @@ static bool any_divides(int64_t layers, int64_t parts) {
 /* For a message: the layout that does divide, or the nearest numbers of devices with which one does. */
 static void write_remedy(const pc_setting *setting, pc_layer_layout layout, char *text, size_t size) {
     bool is_ends = layout == PC_LAYERS_ENDS;
-    int64_t layers = whole(setting, PC_KEY_LAYERS), chunks = chunks_in_stage(setting), below = devices_of(setting) - 1;
+    int64_t layers = whole(setting, PC_KEY_LAYERS), chunks = chunks_in_part(setting), below = devices_of(setting) - 1;
     int64_t above = below + 2;
     while (below > 0 && !any_divides(layers, below * chunks)) below--;
     while (above * chunks <= layers + 2 && !any_divides(layers, above * chunks)) above++;
@@ -230,7 +241,7 @@ static pc_code check_derived_activation(const pc_setting *setting, pc_error *err
                               "%" PRId64 " layers%s do not divide evenly over %" PRId64
                               " devices x %d chunks; expected %s, or activation.size",
                               shape.layers, layout == PC_LAYERS_ENDS ? ", embedding and head" : "", devices_of(setting),
-                              chunks_in_stage(setting), remedy);
+                              chunks_in_part(setting), remedy);
     }
     if (!pc_activation_bytes_per_layer(&shape, &bytes) || __builtin_mul_overflow(bytes, shape.layers, &bytes) ||
         __builtin_mul_overflow(bytes, whole(setting, PC_KEY_MICROBATCHES), &bytes))
@@ -357,6 +368,10 @@ static pc_code derive_activation(const pc_setting *setting, int d, int c, chunk_
     found->taken *= layers;
     found->b_frees *= layers;
     found->kept *= layers;
+    if (!has_slices(setting)) return PC_OK;
+    found->taken = share(setting, found->taken, c);
+    found->b_frees = share(setting, found->b_frees, c);
+    found->kept = share(setting, found->kept, c);
     return PC_OK;
 }
 

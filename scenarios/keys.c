@@ -156,6 +156,14 @@ static pc_code parse_switch(const char *text, pc_value *value, pc_error *error) 
     return code;
 }
 
+static pc_code parse_offload(pc_value_kind kind, const char *text, pc_value *value, pc_error *error) {
+    int32_t bits;
+    pc_code code =
+        kind == PC_VALUE_OFFLOAD ? pc_offload_parse(text, &bits, error) : pc_offload_modules_parse(text, &bits, error);
+    if (!code) value->text = text;
+    return code;
+}
+
 const char *pc_word_of(pc_key key, int64_t index, size_t *length) {
     const char *word = pc_setting_rule_of(key)->words;
     for (; index > 0; index--) word = strchr(word, '|') + 1;
@@ -183,6 +191,43 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
     if (!strchr(text, ',')) pc_nearest_offer_words(&nearest, words);
     return pc_error_set(error, PC_ERROR_INPUT, "%.40s: unknown word%s; expected one of %s", shown(text),
                         pc_nearest_hint(&nearest, hint), expected);
+}
+
+/* The place of a word, or of another name of it: "one=uno|two"; -1 if there is none. */
+static int place_of(const char *words, const char *text, size_t length) {
+    int place = 0;
+    for (const char *word = words; *word;) {
+        size_t end = strcspn(word, "|=");
+        if (end == length && memcmp(word, text, end) == 0) return place;
+        place += word[end] == '|';
+        word += end + (word[end] != '\0');
+    }
+    return -1;
+}
+
+static pc_code refuse_words(const char *words, const char *text, size_t length, pc_error *error) {
+    char expected[160];
+    pc_words_list(words, "", expected, sizeof expected);
+    return pc_error_set(error, PC_ERROR_INPUT, "%.*s: unknown word; expected %s, several with commas between, or none",
+                        (int)(length > 40 ? 40 : length), *text ? text : "''", expected);
+}
+
+/* "one,two", "[one, two]", "all", "none". */
+static pc_code parse_words(const char *words, const char *text, pc_value *value, pc_error *error) {
+    static const char between[] = " ,[]'\"";
+    int64_t sum = 0;
+    for (const char *at = text + strspn(text, between); *at;) {
+        size_t length = strcspn(at, between);
+        int place = place_of(words, at, length);
+        bool is_all = length == 3 && memcmp(at, "all", 3) == 0, is_none = length == 4 && memcmp(at, "none", 4) == 0;
+        if (place < 0 && !is_all && !is_none) return refuse_words(words, at, length, error);
+        if (place >= 0) sum |= INT64_C(1) << place;
+        for (int i = pc_word_count(words) - 1; is_all && i >= 0; i--) sum |= INT64_C(1) << i;
+        at += length;
+        at += strspn(at, between);
+    }
+    value->whole = sum;
+    return PC_OK;
 }
 
 static pc_code parse_numeral(const char *words, const char *text, pc_value *value, pc_error *error) {
@@ -299,12 +344,17 @@ pc_code pc_value_parse(pc_key key, const char *text, pc_value *value, pc_error *
         return parse_switch(text, value, error);
     case PC_VALUE_WORD:
         return pc_word_parse(rule->words, text, &value->whole, error);
+    case PC_VALUE_WORDS:
+        return parse_words(rule->words, text, value, error);
     case PC_VALUE_NUMERAL:
         return parse_numeral(rule->words, text, value, error);
     case PC_VALUE_RECOMPUTATION:
         return pc_recompute_parse(text, value, error);
     case PC_VALUE_MODULES:
         return pc_recompute_parse_modules(text, value, error);
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_OFFLOAD_MODULES:
+        return parse_offload(rule->kind, text, value, error);
     case PC_VALUE_ORDER:
         return pc_rank_order_parse(text, &value->order, error);
     case PC_VALUE_PRICE:
@@ -330,6 +380,8 @@ const char *pc_value_name(pc_key key, pc_value value) {
         return value.reference->name;
     case PC_VALUE_RECOMPUTATION:
     case PC_VALUE_LAYOUT:
+    case PC_VALUE_OFFLOAD:
+    case PC_VALUE_OFFLOAD_MODULES:
         return value.text;
     case PC_VALUE_SCHEDULE:
         return value.generator->name;
@@ -389,6 +441,30 @@ void pc_word_list(const char *words, char *text, size_t size) {
     }
 }
 
+int pc_word_count(const char *words) {
+    int count = 1;
+    for (const char *c = words; *c; c++) count += *c == '|';
+    return count;
+}
+
+void pc_words_list(const char *words, const char *quote, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *word = words; *word && used < size;) {
+        size_t length = strcspn(word, "|=");
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s%.*s%s", used ? ", " : "", quote, (int)length, word, quote);
+        word += strcspn(word, "|");
+        word += *word == '|';
+    }
+}
+
+static void write_words(const char *words, char *text, size_t size) {
+    char listed[256];
+    pc_words_list(words, "`", listed, sizeof listed);
+    snprintf(text, size, "list of %s; or `all` or `none`", listed);
+}
+
 static const char *reference_words(pc_key key) {
     if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
     if (key == PC_KEY_PRECISION) return "name of `pipecast list precisions`, or the path of a recipe's file";
@@ -423,6 +499,11 @@ void pc_key_values(pc_key key, char *text, size_t size) {
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
         [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
+        [PC_VALUE_OFFLOAD] =
+            "`none`, or of `fine-grained`, `selective`, `full`, `optimizer` and `parameters` some, joined "
+            "by +",
+        [PC_VALUE_OFFLOAD_MODULES] =
+            "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by +",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",
         [PC_VALUE_JITTER] = "number, 0 to 1, or `profile`",
         [PC_VALUE_SHARE] = "number, 0.001 to 1",
@@ -432,6 +513,8 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         write_range(rule, text, size);
     else if (rule->kind == PC_VALUE_WORD || rule->kind == PC_VALUE_NUMERAL)
         pc_word_list(rule->words, text, size);
+    else if (rule->kind == PC_VALUE_WORDS)
+        write_words(rule->words, text, size);
     else if (rule->kind == PC_VALUE_OVERHEAD)
         snprintf(text, size, "number, 0 to %d", OVERHEAD_MAX);
     else if (rule->kind == PC_VALUE_SLOWDOWN)

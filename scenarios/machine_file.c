@@ -82,6 +82,9 @@ static const number_rule machine_rules[] = {
     {"speed_variation", SHARE, false, offsetof(pc_machine, speed_variation)},
     {"collective_call", TIME, true, offsetof(pc_machine, collective_call_s)},
     {"host_link", BANDWIDTH, false, offsetof(pc_machine, host_link_bytes_per_s)},
+    {"host_link_gpus", COUNT_OR_NONE, false, offsetof(pc_machine, host_link_gpus)},
+    {"host_memory", SIZE, false, offsetof(pc_machine, host_memory_bytes)},
+    {"host_memory_bandwidth", BANDWIDTH, false, offsetof(pc_machine, host_memory_bytes_per_s)},
 };
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof *(list)))

@@ -27,6 +27,15 @@ static const struct column_name {
     {"microbatch_size", PC_MEASURED_MBS},
     {"seq", PC_MEASURED_SEQ},
     {"seq_len", PC_MEASURED_SEQ},
+    {"num_gpus", PC_MEASURED_GPUS},
+    {"global_batch_size", PC_MEASURED_GBS},
+    {"micro_batch_size", PC_MEASURED_MBS},
+    {"seq_length", PC_MEASURED_SEQ},
+    {"tensor_model_parallel_size", PC_MEASURED_TP},
+    {"pipeline_model_parallel_size", PC_MEASURED_PP},
+    {"virtual_pipeline_model_parallel_size", PC_MEASURED_VP},
+    {"context_parallel_size", PC_MEASURED_CP},
+    {"expert_model_parallel_size", PC_MEASURED_EP},
     {"fsdp_shard", PC_MEASURED_FSDP_SHARD},
     {"tp", PC_MEASURED_TP},
     {"pp", PC_MEASURED_PP},
@@ -66,7 +75,7 @@ static int column_named(const pc_measured *m, int count, const char *name) {
 }
 
 static bool is_setting(const char *name) {
-    return strncasecmp(name, "setting.", 8) == 0;
+    return strncasecmp(name, "setting.", 8) == 0 || pc_measured_key_of_argument(name) != NULL;
 }
 
 static void find_columns(pc_measured *m) {
@@ -190,6 +199,17 @@ pc_code pc_measured_read(const char *path, pc_measured_say *say, void *context, 
     if (!code) code = read_rows(measured, &csv, field, say, context, error);
     pc_free(field);
     return code;
+}
+
+/* Arguments of Megatron-LM and Megatron-Bridge that are settings here. */
+const char *pc_measured_key_of_argument(const char *name) {
+    static const char *const keys[][2] = {
+        {"cuda_graph_impl", "cuda_graph_impl"},       {"cuda_graph_scope", "cuda_graph_scope"},
+        {"overlap_grad_reduce", "overlap.gradients"}, {"overlap_param_gather", "overlap.parameters"},
+        {"tp_comm_overlap", "overlap.tp_pieces"},     {"sequence_parallel", "sequence_parallel"}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcasecmp(keys[i][0], name) == 0) return keys[i][1];
+    return NULL;
 }
 
 void pc_measured_free(pc_measured *measured) {

@@ -79,9 +79,13 @@ typedef struct pc_measured_run {
     const char *settings;                            /* "memory=92 GiB": what the machine's name adds; "": nothing */
     char schedule[32], recompute[48], precision[16]; /* as scenarios have them; "": the model's precision */
     int64_t gpus, global_batch, microbatch_size, seq_len, tp, pp, cp, ep, chunks, zero, shard_group;
-    int64_t layers;    /* of a model that was cut short: `layers=N` in the variant */
-    double step_s;     /* measured: the step, or global_batch * seq_len / (tokens/s a GPU * gpus) */
-    double memory_gib; /* measured */
+    const char *adapters;                 /* "lora.rank=16;...": what a LoRA run trains; "": no such run */
+    int64_t layers;                       /* of a model that was cut short: `layers=N` in the variant */
+    const struct pc_measured *conditions; /* where what its row does not say stands, or NULL: in this row */
+    int64_t condition;
+    bool says_recompute; /* the row does; else `recompute` is none */
+    double step_s;       /* measured: the step, or global_batch * seq_len / (tokens/s a GPU * gpus) */
+    double memory_gib;   /* measured */
     char missing[PC_MEASURED_MISSING_SIZE]; /* features and facts without which it cannot be asked: "moe;cp" */
 } pc_measured_run;
 
@@ -91,6 +95,15 @@ pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured
 /* Adds the run as a case of a scenario of the name r<row>, one line of YAML: "- {name: r7, gpus: 8, ...}\n". Columns
  * "setting.KEY" say keys of their own. Only of a run in which nothing is missing. */
 void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_measured_run *run, pc_text *yaml);
+
+/* "overlap.gradients" of "overlap_grad_reduce": the key that a column of Megatron's arguments sets; NULL for others. */
+const char *pc_measured_key_of_argument(const char *name);
+
+/* Conditions of runs: a table of the same columns, of configurations in place of runs, whose arguments are settings.
+ * *found: its row of the same model, machine, precision and task (LoRA or not), and of the same tp, pp, cp and mbs.
+ * These it must say; one with as many GPUs counts before others. -1: there is none, or there are several that say
+ * different things. Returns how many fit. */
+int64_t pc_measured_condition_of(const pc_measured *conditions, const pc_measured_run *run, int64_t *found);
 
 /* The column, as written, that a key of the case comes from: "model.from" from "model"; the key itself where it comes
  * from none. */

@@ -160,6 +160,13 @@ static bool is_said(const row_reader *r, const char *feature) {
     return strcmp(feature, "remat") == 0 && cell_of(r, PC_MEASURED_RECOMPUTE)[0];
 }
 
+/* What the program trains whose row says "LoRA". */
+static void read_adapters(const row_reader *r) {
+    const pc_written_speaker who = {cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE), ""};
+    const pc_written_name *known = pc_written_find_said(PC_WRITTEN_LORA, who, "LoRA");
+    r->run->adapters = known ? known->settings : "";
+}
+
 /* The words of a name that ask for a feature; without those that are no part of a name, squeezed, what is left of it.
  */
 static void read_words(const row_reader *r, const char *name, char rest[PC_WRITTEN_SIZE]) {
@@ -169,7 +176,10 @@ static void read_words(const row_reader *r, const char *name, char rest[PC_WRITT
         pc_written_squeeze(name, length, word);
         const pc_written_name *known = pc_written_find(PC_WRITTEN_WORD, word);
         size_t used = strlen(rest);
-        if (known && !is_said(r, known->name)) miss(r, known->name);
+        if (known && strcmp(known->name, "lora") == 0)
+            read_adapters(r);
+        else if (known && !is_said(r, known->name))
+            miss(r, known->name);
         if (!known) snprintf(rest + used, PC_WRITTEN_SIZE - used, "%s", word);
     }
 }
@@ -269,7 +279,8 @@ static void read_precision(const row_reader *r) {
     const char *cell = cell_of(r, PC_MEASURED_PRECISION), *name = cell;
     const pc_written_speaker who = {cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE),
                                     r->run->machine};
-    const pc_written_name *known = cell[0] && !is_precision(cell) ? pc_written_find_precision(who, cell) : NULL;
+    const pc_written_name *known =
+        cell[0] && !is_precision(cell) ? pc_written_find_said(PC_WRITTEN_PRECISION, who, cell) : NULL;
     if (known) name = known->name;
     bool can = name[0] == '\0' || is_precision(name);
     if (!can) miss(r, known ? name : "precision");
@@ -324,6 +335,7 @@ static void read_recompute(const row_reader *r) {
     char text[PC_RECOMPUTATION_SIZE] = "none";
     bool is_known = cell_of(r, PC_MEASURED_RECOMPUTE)[0] == '\0' || find_recomputation(r, text);
     if (!is_known) miss(r, "recompute modules");
+    r->run->says_recompute = cell_of(r, PC_MEASURED_RECOMPUTE)[0] != '\0';
     snprintf(r->run->recompute, sizeof r->run->recompute, "%s", text);
 }
 
@@ -367,7 +379,7 @@ pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured
     row_reader r = {measured, row, run, error};
     int64_t fsdp_shard = -1, accumulation = -1;
     char rest[PC_WRITTEN_SIZE];
-    *run = (pc_measured_run){.settings = ""};
+    *run = (pc_measured_run){.settings = "", .adapters = ""};
     pc_code code = read_numbers(&r, &fsdp_shard, &accumulation);
     if (!code) code = read_measurements(&r);
     if (!code) code = read_zero(&r, fsdp_shard);
@@ -418,18 +430,31 @@ static void put_text(pairs *p, const char *key, const char *text) {
     if (text[0]) put(p, key, text);
 }
 
-/* "memory=92 GiB". */
-static void put_setting(pairs *p, const char *setting) {
-    char key[PAIR_TEXT];
-    const char *value = strchr(setting, '=');
-    if (!value) return;
-    snprintf(key, sizeof key, "%.*s", (int)(value - setting), setting);
-    put(p, key, value + 1);
+/* "memory=92 GiB", or several with ";" between. */
+static void put_settings(pairs *p, const char *settings) {
+    char key[PAIR_TEXT], value[PAIR_TEXT];
+    while (*settings) {
+        size_t length = strcspn(settings, ";"), name = strcspn(settings, "=");
+        if (name < length) {
+            snprintf(key, sizeof key, "%.*s", (int)name, settings);
+            snprintf(value, sizeof value, "%.*s", (int)(length - name - 1), settings + name + 1);
+            put(p, key, value);
+        }
+        settings += length + (settings[length] == ';');
+    }
+}
+
+/* Megatron's arguments are Python's words. */
+static void put_argument(pairs *p, const char *key, const char *cell) {
+    bool is_true = strcmp(cell, "True") == 0, is_false = strcmp(cell, "False") == 0;
+    bool is_word = strcmp(key, "cuda_graph_impl") == 0 && strcmp(cell, "none") == 0;
+    if (!is_nothing(cell) || is_word) put(p, key, is_true ? "true" : is_false ? "false" : cell);
 }
 
 static void put_own(pairs *p, const pc_measured *m, int64_t row) {
     for (int i = 0; i < m->column_count; i++) {
-        const char *cell = m->cell[row * m->column_count + i];
+        const char *cell = m->cell[row * m->column_count + i], *key = pc_measured_key_of_argument(m->column[i]);
+        if (key) put_argument(p, key, cell);
         if (strncasecmp(m->column[i], "setting.", 8) == 0) put_text(p, m->column[i] + 8, cell);
     }
 }
@@ -450,9 +475,11 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_number(p, "shard_group", run->shard_group);
     put_text(p, "software", run->software);
     put_text(p, "recompute", run->recompute);
+    put_settings(p, run->adapters);
+    if (run->says_recompute) put_text(p, "recompute", run->recompute);
     put_text(p, "schedule", run->schedule);
     if (run->chunks > 1) put_number(p, "chunks", run->chunks);
-    put_setting(p, run->settings);
+    put_settings(p, run->settings);
 }
 
 static size_t group_of(const char *key) {
@@ -488,6 +515,7 @@ static void add_group(pc_text *yaml, const pairs *p, int first) {
 void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_measured_run *run, pc_text *yaml) {
     pairs p = {.count = 0};
     put_run(&p, run);
+    if (run->conditions) put_own(&p, run->conditions, run->condition);
     put_own(&p, measured, row);
     pc_text_printf(yaml, "- {name: r%" PRId64, row);
     for (int i = 0; i < p.count; i++) {

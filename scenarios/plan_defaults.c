@@ -25,6 +25,7 @@ static bool can_cut(const pc_plan_scenario *scenario, int64_t tp, int parts) {
     bool can = false;
     cut.tp = (int)tp;
     cut.sequence_parallel = false;
+    cut.offload = (pc_offload){0}; /* what it needs depends on sizes that are chosen later */
     for (int i = 0; i < layouts->count && !can; i++) {
         cut.layout = (pc_cut_layout)layouts->values[i].whole;
         can = pc_cut_check(&spec->model, &cut, parts, NULL) == PC_OK;

@@ -12,7 +12,8 @@
 static const char *const layout_words[] = {"even", "ends", "own"};
 
 static bool has_chunks(const pc_plan_choice *choice) {
-    return choice->generator->chunks_min != choice->generator->chunks_max;
+    bool has_slices = choice->generator->placement == PC_PLACEMENT_SLICES; /* sequence_slices, which is the setting's */
+    return !has_slices && choice->generator->chunks_min != choice->generator->chunks_max;
 }
 
 static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {

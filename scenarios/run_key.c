@@ -64,7 +64,10 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.recompute_layers),
     AT(iteration.cut.recompute_modules),
     AT(iteration.cut.transformer_impl),
+    AT(iteration.cut.offload.kinds),
+    AT(iteration.cut.offload.modules),
     AT(iteration.cut.layout),
+    AT(iteration.cut.graphs),
     AT(iteration.order.axis[0]),
     AT(iteration.order.axis[1]),
     AT(iteration.order.axis[2]),
@@ -137,7 +140,9 @@ static void add_generator(pc_hash *hash, const pc_generator *generator) {
 
 static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
     const pc_iteration_spec *iteration = &spec->iteration;
+    bool has_slices = iteration->generator && iteration->generator->placement == PC_PLACEMENT_SLICES;
     ADD_FIELDS(hash, of_clusters, spec);
+    if (has_slices && iteration->cut.chunks > 1) add(hash, iteration->cut.sequence_split);
     add_parts(hash, spec);
     add_generator(hash, iteration->generator);
     pc_low_precision_hash(&iteration->model.low, hash);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEYS_SIZE = 800, BLOCK_SIZE = 2 * PC_NODE_TEXT_SIZE + 16 };
+enum { KEYS_SIZE = 1000, WORDS_SIZE = 256, BLOCK_SIZE = 2 * PC_NODE_TEXT_SIZE + 16 };
 
 /* A check on its way. */
 typedef struct checked {
@@ -183,16 +183,16 @@ static pc_code fold_block(const checked *of, pc_node *schedule) {
     return PC_OK;
 }
 
-/* ---- words ---- */
+/* ---- lists of words ---- */
 
-/* Settings hold lists of words as texts. */
 static pc_code fold_words(const checked *of, pc_node *list) {
-    char folded[BLOCK_SIZE] = "";
+    char folded[WORDS_SIZE] = "none";
     size_t used = 0;
     for (const pc_node *entry = pc_node_first(list); entry < pc_node_end(list); entry = pc_node_end(entry)) {
-        if (entry->kind != PC_NODE_TEXT) return pc_node_refuse(of->tree, entry, of->error, "no text; expected a word");
+        if (entry->kind != PC_NODE_TEXT) return pc_node_refuse(of->tree, entry, of->error, "no word; expected one");
+        if (used + strlen(entry->text) + 2 > sizeof folded)
+            return pc_node_refuse(of->tree, entry, of->error, "too many words; expected each once");
         used += (size_t)snprintf(folded + used, sizeof folded - used, "%s%s", used ? "," : "", entry->text);
-        if (used >= sizeof folded) return pc_node_refuse(of->tree, list, of->error, "too long; expected a few words");
     }
     const char *text = pc_tree_keep(of->tree, folded);
     if (!text) return pc_error_no_memory(of->error);

@@ -3,6 +3,7 @@
 #include "scenarios/loaded.h"
 #include "scenarios/plan_section.h"
 #include "scenarios/setting.h"
+#include "scenarios/settings.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -19,7 +20,7 @@ enum { FIGURES_MAX = 1000 };
 enum { STAGES_AT = PC_KEY_TRANSFER_TIME, SETTING_FIELDS = PC_KEYS + 1 }; /* behind `times` */
 
 static pc_schema_kind kind_of(pc_key key) {
-    if (key == PC_KEY_RECOMPUTE_MODULES) return PC_KIND_WORDS;
+    if (key == PC_KEY_RECOMPUTE_MODULES || pc_setting_rule_of(key)->kind == PC_VALUE_WORDS) return PC_KIND_WORDS;
     return key == PC_KEY_SCHEDULE ? PC_KIND_SCHEDULE : PC_KIND_TEXT;
 }
 
@@ -112,7 +113,7 @@ const pc_key pc_software_keys[] = {PC_KEY_RECOMPUTE,
                                    PC_KEY_UNFUSED,
                                    PC_KEY_KERNELS,
                                    PC_KEY_LAUNCH,
-                                   PC_KEY_CUDA_GRAPHS,
+                                   PC_KEY_CUDA_GRAPH_IMPL,
                                    PC_KEY_OVERLAP_P2P,
                                    PC_KEY_OVERLAP_TP,
                                    PC_KEY_OVERLAP_TP_PIECES,

@@ -75,6 +75,9 @@ pc_code pc_word_parse(const char *words, const char *text, int64_t *index, pc_er
 
 /* "`one`, `two` or `three`"; and what a key takes, in words: "whole number, 1 to 65536". Cut to size. */
 void pc_word_list(const char *words, char *text, size_t size);
+/* The same of "one=uno|two", without other names, each in quotes; and how many they are. */
+void pc_words_list(const char *words, const char *quote, char *text, size_t size);
+int pc_word_count(const char *words);
 void pc_key_values(pc_key key, char *text, size_t size);
 
 /* The value's name where it is told apart from others by it; NULL if it is a number or a word. Borrowed. */

@@ -33,10 +33,13 @@ typedef enum pc_value_kind {
     PC_VALUE_SCHEDULE,
     PC_VALUE_SWITCH,
     PC_VALUE_WORD,
+    PC_VALUE_WORDS,   /* none, one or several of them: a sum of 2^place */
     PC_VALUE_NUMERAL, /* a WORD that is a number, and stands for it */
     PC_VALUE_RECOMPUTATION,
     PC_VALUE_MODULES, /* names with commas between; in a file a list, too */
     PC_VALUE_ORDER,
+    PC_VALUE_OFFLOAD,
+    PC_VALUE_OFFLOAD_MODULES,
     PC_VALUE_PRICE,
     PC_VALUE_DURATION,
     PC_VALUE_JITTER,
@@ -66,7 +69,8 @@ typedef struct pc_setting_rule {
     pc_key_use use;
     pc_value_kind kind;
     int64_t least, most; /* of a COUNT or NUMBER; of a DURATION: 1 if it is more than zero, and years */
-    const char *words;   /* of a WORD, in the order of the enum that it stands for; of a NUMERAL */
+    const char *words;   /* of a WORD, in the order of the enum that it stands for; of a NUMERAL; of WORDS, each with
+                          * other names behind it, "one=uno|two" */
     bool has_standard;   /* whether `standard` is what it is where it is not given: a number, a word's place */
     double standard;
     const char *standard_text; /* the same of a text; NULL: none */

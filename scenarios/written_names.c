@@ -40,18 +40,21 @@ const pc_written_name *pc_written_find_start(pc_written_kind kind, const char *s
 }
 
 /* The row of `first`, `second` and the word, one behind the other. */
-static const pc_written_name *find_said(const char *first, const char *second, const char *word) {
+static const pc_written_name *find_said(pc_written_kind kind, const char *first, const char *second, const char *word) {
     char all[4 * PC_WRITTEN_SIZE], squeezed[PC_WRITTEN_SIZE];
     snprintf(all, sizeof all, "%s %s %s", first, second, word);
     pc_written_squeeze(all, strlen(all), squeezed);
-    return pc_written_find(PC_WRITTEN_PRECISION, squeezed);
+    return pc_written_find(kind, squeezed);
 }
 
-const pc_written_name *pc_written_find_precision(pc_written_speaker who, const char *word) {
+const pc_written_name *pc_written_find_said(pc_written_kind kind, pc_written_speaker who, const char *word) {
     const char *const before[][2] = {
         {who.program, who.machine}, {who.release, ""}, {who.program, ""}, {who.machine, ""}, {"", ""}};
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        const pc_written_name *found = find_said(before[i][0], before[i][1], word);
+    size_t last = sizeof before / sizeof *before - 1;
+    for (size_t i = 0; i <= last; i++) {
+        bool is_nobody = !before[i][0][0] && !before[i][1][0];
+        if (is_nobody && i < last) continue;
+        const pc_written_name *found = find_said(kind, before[i][0], before[i][1], word);
         if (found) return found;
     }
     return NULL;

@@ -22,6 +22,7 @@ typedef enum pc_written_kind {
     PC_WRITTEN_SCHEDULE,  /* a schedule */
     PC_WRITTEN_SOFTWARE,  /* a file of the library's software, by how names begin */
     PC_WRITTEN_LACKS,     /* models, by how they begin, and the feature that they need */
+    PC_WRITTEN_LORA,      /* "LoRA", and who says it before: what adapters that program runs */
     PC_WRITTEN_WORD       /* a word in a name that is no part of it, and the feature that it asks for; "": none */
 } pc_written_kind;
 
@@ -29,7 +30,7 @@ typedef struct pc_written_name {
     pc_written_kind kind;
     const char *name;
     const char *squeezed; /* what people write */
-    const char *settings; /* "memory=92 GiB": what else it says; "": nothing */
+    const char *settings; /* "memory=92 GiB", several with ";" between: what else it says; "": nothing */
 } pc_written_name;
 
 /* All of them, in the order of names.csv. Made by embed.py. */
@@ -54,9 +55,9 @@ typedef struct pc_written_speaker {
     const char *program, *release, *machine;
 } pc_written_speaker;
 
-/* The row of a precision's name: of program and machine together ("NeMo dgx-b200 FP8"), else of release, program or
- * machine alone, else of the word; NULL if there is none. */
-const pc_written_name *pc_written_find_precision(pc_written_speaker who, const char *word);
+/* The row of a word (a precision's name, "LoRA"): of program and machine together ("NeMo dgx-b200 FP8"), else of
+ * release, program or machine alone, else of the word; NULL if there is none. */
+const pc_written_name *pc_written_find_said(pc_written_kind kind, pc_written_speaker who, const char *word);
 
 #ifdef __cplusplus
 }

@@ -57,7 +57,17 @@ static pc_score_row no_row(int64_t row) {
                           .memory_error = NAN};
 }
 
+static void join(const pc_score_request *request, pc_measured_run *run, pc_score_joins *joins) {
+    if (!request->conditions) return;
+    int64_t fitting = pc_measured_condition_of(request->conditions, run, &run->condition);
+    joins->found += run->condition >= 0;
+    joins->none += fitting == 0;
+    joins->unclear += fitting > 0 && run->condition < 0;
+    if (run->condition >= 0) run->conditions = request->conditions;
+}
+
 static pc_code read_rows(session *s, pc_error *error) {
+    pc_score_joins joins = {0};
     const pc_measured *m = s->request->measured;
     pc_number_scope scope = {0};
     pc_error why = {0};
@@ -70,7 +80,9 @@ static pc_code read_rows(session *s, pc_error *error) {
             say_bad(s, row, &why);
         else if (!row->run.missing[0])
             row->status = PC_SCORE_OK;
+        if (row->status == PC_SCORE_OK) join(s->request, &row->run, &joins);
     }
+    if (s->request->conditions && s->sink->joined) s->sink->joined(s->sink->context, joins);
     s->score->count = m->row_count;
     pc_number_scope_leave(&scope);
     return PC_OK;

@@ -23,9 +23,15 @@ typedef struct pc_score_request {
     const pc_measured *measured;
     const char *const *sets; /* set_count overrides of every row, as pc_scenario_load's: "setting.profile=h100.h5" */
     int set_count;
+    const pc_measured *conditions; /* what rows do not say: pc_measured_condition_of; or NULL */
     bool allows_outside; /* models, machines and profiles that rows name may lie outside of the table's folder */
     int jobs;            /* threads; 0: pc_team_default_jobs of a lone process */
 } pc_score_request;
+
+/* How rows found their conditions: one, none, or several that say different things. */
+typedef struct pc_score_joins {
+    int64_t found, none, unclear;
+} pc_score_joins;
 
 /* Who looks on; each may be NULL. Only one is called at a time. */
 typedef struct pc_score_sink {
@@ -33,6 +39,7 @@ typedef struct pc_score_sink {
     pc_measured_say *say; /* what is wrong with a row: a line */
     void (*progress)(void *context, int64_t done, int64_t to_do);
     void (*warn)(void *context, const char *text);
+    void (*joined)(void *context, pc_score_joins joins);
 } pc_score_sink;
 
 /* Forecasts every row that can be asked, and judges it. A row that cannot be read goes to the sink, and is left out.

@@ -1,5 +1,6 @@
 #include "tests/iteration_example.h"
 
+#include "tests/random_frozen.h"
 #include "tests/random_model.h"
 
 static const pc_model model = {.name = "small",
@@ -127,6 +128,7 @@ pc_iteration_spec random_spec(test_random *random) {
     test_random traits = *random; /* what is drawn behind a spec stays what it was */
     if (toss(&traits)) random_traits(&traits, &spec.cut, &spec.model);
     if (spec.model.qk_norm == PC_QK_NORM_FULL) spec.model.qk_norm = PC_QK_NORM_HEAD; /* tests change tp */
+    random_frozen(random, &spec.model, &spec.cut);
     return spec;
 }
 

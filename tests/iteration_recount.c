@@ -8,8 +8,11 @@
 #include "tests/longest_path.h"
 #include "tests/support.h"
 
+#include <math.h>
+
 typedef struct recount {
     const pc_iteration_spec *spec;
+    pc_cut cut; /* the spec's, with its slices */
     pc_cost_model cost;
     pc_ranks ranks;
     pc_group tp, dp, cp, exchange;
@@ -26,8 +29,10 @@ static double alone(const recount *of, const pc_group *group, pc_collective coll
 }
 
 static pc_part part_of(const recount *of, int device, int chunk) {
-    return pc_cut_part(&of->spec->model, &of->spec->cut, of->parts,
-                       pc_placement_part(of->placement, of->p, device, chunk));
+    pc_part part = pc_cut_part(&of->spec->model, &of->spec->cut, of->parts,
+                               pc_placement_part(of->placement, of->p, device, chunk));
+    if (of->cut.slices > 0) part.slice = chunk;
+    return part;
 }
 
 /* A collective, or what kernels behind a ring's leave of it. */
@@ -56,7 +61,7 @@ static double pass_s(const recount *of, int device, int chunk, pc_pass_kind kind
     pc_operations list;
     pc_part part = part_of(of, device, chunk);
     double kernels = 0, launches = 0, waits = 0;
-    assert_int_equal(pc_pass_operations(&of->spec->model, &of->spec->cut, &part, kind, false, &list, NULL), PC_OK);
+    assert_int_equal(pc_pass_operations(&of->spec->model, &of->cut, &part, kind, false, &list, NULL), PC_OK);
     for (int i = 0; i < list.count; i++) {
         const pc_operation *o = &list.list[i];
         double repeat = (double)o->repeat;
@@ -75,6 +80,7 @@ static double hop_s(const recount *of, int from, int to) {
     bool scatters = spec->scatters_boundary && spec->cut.tp > 1;
     double whole = 2.0 * (double)spec->cut.seq_len * (double)spec->cut.microbatch_size * (double)spec->model.hidden /
                    pc_cut_cp(&spec->cut);
+    if (of->cut.slices > 0) whole = ceil(whole / of->cut.slices); /* a mean slice */
     double bytes = scatters || spec->cut.sequence_parallel ? whole / spec->cut.tp : whole;
     bool is_next = to == (from + 1) % of->p;
     pc_hop hop = pc_hop_between(&spec->machine, &of->ranks, is_next ? from : to, is_next ? to : from);
@@ -90,12 +96,13 @@ static int next_stage(const recount *of, int device, int chunk, pc_pass_kind kin
     return to == device ? -1 : to;
 }
 
+/* Those that have gradients. */
 static int64_t chunk_parameters(const recount *of, int device, int chunk) {
     pc_part part = part_of(of, device, chunk);
     bool shares =
         of->placement != PC_PLACEMENT_BIDIRECTIONAL &&
         pc_placement_stage(of->placement, of->p, 0, 0) == pc_placement_stage(of->placement, of->p, of->parts - 1, 0);
-    return pc_part_parameters(&of->spec->model, &of->spec->cut, &part, shares);
+    return pc_part_trained(&of->spec->model, &of->spec->cut, &part, shares);
 }
 
 /* ---- data parallelism ---- */
@@ -109,6 +116,7 @@ static buckets buckets_of(const recount *of, int device, int chunk) {
     double most = limit > 0 ? 1e9 : 16; /* unless a size is asked for */
     bool is_whole = of->spec->cut.zero == 0;
     buckets b = {1, 0, 0};
+    if (part_of(of, device, chunk).slice > 0) return b; /* the first slice's */
     if (limit == 0) limit = 160e6;
     while (b.count < most && b.count * limit < 4 * parameters) b.count++;
     pc_collective reduction = is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
@@ -184,7 +192,8 @@ static pc_group pair_of(const recount *of, int a, int b) {
 static void meet_ends(const recount *of, double *done) {
     int first = pc_placement_stage(of->placement, of->p, 0, 0);
     int last = pc_placement_stage(of->placement, of->p, of->parts - 1, 0);
-    if (of->spec->model.is_tied && first != last) {
+    bool is_trained = of->spec->cut.lora.rank == 0 && !(of->spec->cut.frozen & (int32_t)PC_FROZEN_HEAD);
+    if (of->spec->model.is_tied && is_trained && first != last) {
         pc_group pair = pair_of(of, first, last);
         double bytes = 4.0 * (double)pc_model_padded_vocab(&of->spec->model, of->spec->cut.tp) / of->spec->cut.tp *
                        (double)of->spec->model.hidden;
@@ -294,10 +303,12 @@ static void place_context(recount *of) {
 
 double recount_iteration(const pc_iteration_spec *spec) {
     recount of = {.spec = spec,
+                  .cut = spec->cut,
                   .cost = pc_roofline(&spec->machine.gpu),
                   .p = spec->cut.pp,
                   .v = spec->cut.chunks,
                   .placement = spec->generator->placement};
+    if (of.placement == PC_PLACEMENT_SLICES) of.cut.slices = of.v;
     of.parts = pc_placement_parts(of.placement, of.p, of.v);
     assert_int_equal(pc_ranks_place(&spec->machine, spec->order,
                                     (pc_rank_counts){spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.cp}, &of.ranks,

@@ -6,6 +6,7 @@
 /* Where in the model a pass works, 0 for the slice that the input enters. */
 static int slice_of(const pc_schedule *s, int stage, int chunk) {
     if (s->placement == PC_PLACEMENT_BIDIRECTIONAL) return chunk == 0 ? stage : s->devices - 1 - stage;
+    if (s->placement == PC_PLACEMENT_SLICES) return stage;
     bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
     return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
 }
@@ -14,11 +15,12 @@ static bool is_backward(int kind) {
     return kind == PC_PASS_B || kind == PC_PASS_BW;
 }
 
-static bool has_recompute(const pc_schedule *s, int slice, int microbatch) {
+static bool has_recompute(const pc_schedule *s, int slice, pc_pass of) {
+    bool is_cut = s->placement == PC_PLACEMENT_SLICES; /* then parts of other chunks have that number, too */
     for (int d = 0; d < s->devices; d++)
         for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++)
-            if (s->passes[i].kind == PC_PASS_R && s->passes[i].microbatch == microbatch &&
-                slice_of(s, d, s->passes[i].chunk) == slice)
+            if (s->passes[i].kind == PC_PASS_R && s->passes[i].microbatch == of.microbatch &&
+                slice_of(s, d, s->passes[i].chunk) == slice && (!is_cut || s->passes[i].chunk == of.chunk))
                 return true;
     return false;
 }
@@ -27,12 +29,17 @@ static bool has_recompute(const pc_schedule *s, int slice, int microbatch) {
 static bool must_precede(const pc_schedule *s, int d, pc_pass a, int e, pc_pass b) {
     int from = slice_of(s, d, a.chunk), to = slice_of(s, e, b.chunk);
     if (a.microbatch != b.microbatch) return false;
+    if (s->placement == PC_PLACEMENT_SLICES && a.chunk != b.chunk) {
+        if (d != e) return false;
+        if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && a.chunk == b.chunk - 1;
+        return is_backward(a.kind) && is_backward(b.kind) && a.chunk == b.chunk + 1;
+    }
     if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && from == to - 1;
     if (b.kind == PC_PASS_R) return a.kind == PC_PASS_F && from == to;
     if (b.kind == PC_PASS_W) return a.kind == PC_PASS_B && from == to;
     if (is_backward(a.kind)) return from == to + 1;
     if (from != to) return false;
-    return a.kind == (has_recompute(s, to, b.microbatch) ? PC_PASS_R : PC_PASS_F);
+    return a.kind == (has_recompute(s, to, b) ? PC_PASS_R : PC_PASS_F);
 }
 
 /* The edges between passes of different places, found by holding every pass against every other. */
@@ -50,7 +57,7 @@ static pc_time delay_between(const pc_costs *costs, int d, int e) {
 }
 
 static edge *find_edges(const pc_schedule *s, const pc_costs *costs, int64_t *count) {
-    edge *edges = malloc((size_t)(2 * s->offsets[s->devices] + 1) * sizeof *edges);
+    edge *edges = malloc((size_t)(3 * s->offsets[s->devices] + 1) * sizeof *edges);
     *count = 0;
     for (int e = 0; e < s->devices; e++)
         for (int64_t i = s->offsets[e]; i < s->offsets[e + 1]; i++)

@@ -63,6 +63,22 @@ static void draw_units(test_random *own, pc_iteration_spec *spec) {
     spec->overlap_slowdown = toss(own) ? 0.25 : 0;
 }
 
+/* Where cut and schedule can do none of it, the points are infeasible. */
+static void draw_offload(test_random *own, pc_iteration_spec *spec) {
+    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, 0};
+    if (test_between(own, 0, 2)) return;
+    spec->machine.host_link_bytes_per_s = 1e9 * (double)test_between(own, 1, 100);
+    spec->machine.host_memory_bytes_per_s = 1e9 * (double)test_between(own, 10, 1000);
+    if (toss(own)) spec->machine.host_memory_bytes = INT64_C(1) << test_between(own, 30, 40);
+    spec->cut.offload.kinds = kinds[test_between(own, 0, 3)];
+    if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
+        spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
+    if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
+    if (test_between(own, 0, 4) == 0) spec->cut.offload.kinds |= PC_OFFLOAD_PARAMETERS;
+    spec->cut.offload.optimizer_fraction = (double)test_between(own, 0, 4) / 4;
+    spec->cut.offload.overlaps_copies = toss(own);
+}
+
 /* What a program decides; from a stream of its own, so that all else is drawn as without it. */
 static void draw_program(pc_iteration_spec *spec) {
     test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
@@ -72,6 +88,7 @@ static void draw_program(pc_iteration_spec *spec) {
     if (toss(&own)) spec->cut.cp_comm = PC_CP_ALL_GATHER;
     draw_precision(&own, spec);
     if (toss(&own)) draw_units(&own, spec);
+    draw_offload(&own, spec);
     if (toss(&own)) spec->cut.optimizer.kind = (pc_optimizer_kind)test_between(&own, 0, PC_OPTIMIZER_MUON);
     if (toss(&own)) spec->cut.optimizer.exp_avg = PC_STATE_BF16;
 }

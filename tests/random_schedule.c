@@ -13,7 +13,21 @@ static uint8_t *bits(uint8_t *of, const pc_schedule *s, int slice, int microbatc
 }
 
 static int slice_count(const pc_schedule *s) {
-    return pc_placement_parts(s->placement, s->devices, s->chunks);
+    return s->devices * pc_placement_visited(s->placement, s->chunks);
+}
+
+static bool is_sequence_cut(const pc_schedule *s) {
+    return s->placement == PC_PLACEMENT_SLICES;
+}
+
+/* Where it is, slice j of the sequence on stage d is number j p + d, and between two of them on a stage are p. */
+static bool has_done(const drawing *drawn, int slice, int microbatch, int kinds) {
+    bool is_there = slice >= 0 && slice < slice_count(drawn->schedule);
+    return !is_there || (*bits(drawn->done, drawn->schedule, slice, microbatch) & kinds);
+}
+
+static int stage_of(const pc_schedule *s, int slice, int microbatch) {
+    return is_sequence_cut(s) ? slice % s->devices : pc_placement_stage(s->placement, s->devices, slice, microbatch);
 }
 
 enum { F = 1 << PC_PASS_F, B = 1 << PC_PASS_B, W = 1 << PC_PASS_W, BW = 1 << PC_PASS_BW, R = 1 << PC_PASS_R };
@@ -22,17 +36,24 @@ static bool is_enabled(const drawing *drawn, int slice, int microbatch, int kind
     const pc_schedule *s = drawn->schedule;
     uint8_t done = *bits(drawn->done, s, slice, microbatch), wanted = *bits(drawn->wanted, s, slice, microbatch);
     if (!(wanted & (1 << kind)) || (done & (1 << kind))) return false;
+    int p = s->devices, stage = slice % p;
+    if (is_sequence_cut(s) && kind == PC_PASS_F)
+        return has_done(drawn, slice - p, microbatch, F) && (stage == 0 || has_done(drawn, slice - 1, microbatch, F));
     if (kind == PC_PASS_F) return slice == 0 || (*bits(drawn->done, s, slice - 1, microbatch) & F);
     if (kind == PC_PASS_W) return done & B;
     if (kind == PC_PASS_R) return done & F;
     if (!(done & F) || ((wanted & R) && !(done & R))) return false;
+    if (is_sequence_cut(s))
+        return has_done(drawn, slice + p, microbatch, B | BW) &&
+               (stage == p - 1 || has_done(drawn, slice + 1, microbatch, B | BW));
     return slice == slice_count(s) - 1 || (*bits(drawn->done, s, slice + 1, microbatch) & (B | BW));
 }
 
 static void append(drawing *drawn, int slice, int microbatch, int kind) {
     pc_schedule *s = drawn->schedule;
-    int stage = pc_placement_stage(s->placement, s->devices, slice, microbatch);
-    int chunk = pc_placement_chunk(s->placement, s->devices, slice, microbatch);
+    int stage = stage_of(s, slice, microbatch);
+    int chunk =
+        is_sequence_cut(s) ? slice / s->devices : pc_placement_chunk(s->placement, s->devices, slice, microbatch);
     s->passes[s->offsets[stage] + drawn->filled[stage]++] = (pc_pass){microbatch, (int16_t)chunk, (int16_t)kind};
     *bits(drawn->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
 }
@@ -62,7 +83,7 @@ static void draw_kinds(drawing *drawn, int64_t *lengths) {
         for (int i = 0; i < s->microbatches; i++) {
             uint8_t wanted = usual | (test_between(drawn->random, 0, 1) < recomputed ? R : 0);
             *bits(drawn->wanted, s, slice, i) = wanted;
-            lengths[pc_placement_stage(s->placement, s->devices, slice, i)] += __builtin_popcount(wanted);
+            lengths[stage_of(s, slice, i)] += __builtin_popcount(wanted);
         }
     }
 }

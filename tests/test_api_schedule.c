@@ -88,7 +88,7 @@ static void test_what_is_no_schedule(void **state) {
         {"x", 1, PIPECAST_LINEAR, two, kind, zero, one, "microbatch 1"},
         {"x", 2, PIPECAST_LINEAR, two, kind, zero, zero, "chunks: 2"},
         {"x", 1, PIPECAST_BIDIRECTIONAL, two, kind, zero, zero, "chunks: 1"},
-        {"x", 1, 4, two, kind, zero, zero, "placement: 4"},
+        {"x", 1, 5, two, kind, zero, zero, "placement: 5"},
         {"x", 0, PIPECAST_V, two, kind, zero, zero, "chunks"},
         {"x", 1, PIPECAST_LINEAR, negative, kind, zero, zero, "pass_count"},
         {long_name, 1, PIPECAST_LINEAR, two, kind, zero, zero, "name: "},

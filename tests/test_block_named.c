@@ -266,7 +266,8 @@ static void test_every_written_schedule_is_here(void **state) {
     (void)state;
     int count, found = 0;
     const pc_generator *all = pc_generators(&count);
-    for (int i = 0; i < count; i++) found += !all[i].searches && !all[i].mixes;
+    for (int i = 0; i < count; i++)
+        found += !all[i].searches && !all[i].mixes && all[i].placement != PC_PLACEMENT_SLICES;
     assert_int_equal(found, WRITTEN);
 }
 

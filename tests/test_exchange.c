@@ -43,9 +43,9 @@ static bool same(const pc_schedule *a, const pc_schedule *b) {
            memcmp(a->passes, b->passes, (size_t)passes * sizeof *a->passes) == 0;
 }
 
-/* PyTorch's runtime knows no R, and one replica. */
+/* PyTorch's runtime knows no R, one replica, and whole microbatches. */
 static bool can_be_csv(const pc_schedule *schedule) {
-    return !pc_schedule_has(schedule, PC_PASS_R) && schedule->placement != PC_PLACEMENT_BIDIRECTIONAL;
+    return !pc_schedule_has(schedule, PC_PASS_R) && pc_placement_is_plain(schedule->placement);
 }
 
 static void write_csv(const pc_schedule *schedule) {

@@ -49,11 +49,12 @@ static void drop_recomputes(pc_schedule *s) {
     s->offsets[s->devices] = kept;
 }
 
-/* One that can be improved: another one is drawn where this has two replicas. Of one chunk all placements are a line.
+/* One that can be improved: another one is drawn where this has two replicas, or slices. Of one chunk all placements
+ * are a line.
  */
 static void draw_schedule(test_random *random, pc_schedule *s) {
     random_schedule(random, 5, 6, 3, s);
-    while (s->placement == PC_PLACEMENT_BIDIRECTIONAL) {
+    while (!pc_placement_is_plain(s->placement)) {
         pc_schedule_free(s);
         random_schedule(random, 5, 6, 3, s);
     }

@@ -353,11 +353,11 @@ static void test_offloading_that_cannot_be(void **state) {
     spec = offloading(10, 50e9);
     spec.cut.pp = 2;
     expect_infeasible(&spec, "activation_offload_layers 10 beside pp or chunks over 1; expected neither pipeline nor "
-                             "recomputation with it");
+                             "recomputation with it, or offload fine-grained");
     spec = offloading(10, 50e9);
     spec.cut.recompute = PC_RECOMPUTE_FULL;
     expect_infeasible(&spec, "activation_offload_layers 10 beside recompute; expected neither pipeline nor "
-                             "recomputation with it");
+                             "recomputation with it, or offload fine-grained");
     spec = offloading(10, 50e9);
     spec.generator = pc_generator_find("zb-h1");
     expect_infeasible(&spec,
@@ -395,7 +395,7 @@ static void test_cuda_graphs(void **state) {
     pc_outline launched, captured;
     spec.machine.gpu.launch_s = 1e-3;
     assert_int_equal(pc_outline_make(&spec, NULL, &launched, NULL), PC_OK);
-    spec.cuda_graphs = true;
+    spec.cut.graphs = PC_GRAPHS_ITERATION;
     assert_int_equal(pc_outline_make(&spec, NULL, &captured, NULL), PC_OK);
     const pc_pass_cost *x = &launched.part_costs[0].pass[PC_PASS_F], *y = &captured.part_costs[0].pass[PC_PASS_F];
     assert_true(x->compute_s > x->kernel_s && y->compute_s == y->kernel_s && x->kernel_s == y->kernel_s);

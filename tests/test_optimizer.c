@@ -212,6 +212,13 @@ static void test_refused(void **state) {
     expect_refused(narrow, false, false,
                    "optimizer with a dtype other than fp32, and gradient_bytes 4 cannot have main_grads_dtype bf16; "
                    "expected gradient_bytes 2");
+    narrow.offload.kinds = PC_OFFLOAD_OPTIMIZER;
+    expect_refused(narrow, false, false,
+                   "offload of the optimizer with optimizer adam in few bits; expected adam in fp32, which the host "
+                   "steps");
+    narrow.offload.kinds = 0;
+    muon.frozen = PC_FROZEN_EMBEDDING;
+    expect_refused(muon, false, false, "optimizer muon with frozen parameters; expected adam, sgd or adam-8bit");
     narrow.optimizer.kind = PC_OPTIMIZER_SGD;
     expect_refused(narrow, false, false,
                    "optimizer sgd with a dtype other than fp32 of its state or gradients; expected adam, or fp32");
@@ -227,6 +234,8 @@ static void test_engines_agree(void **state) {
         pc_iteration_spec spec = random_spec(&random);
         spec.cut.optimizer.kind = (pc_optimizer_kind)(i % 5);
         spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+        if (pc_cut_frozen(&spec.cut)) spec.cut.zero_partition = PC_ZERO_PARTITION_EVEN;
+        if (pc_cut_frozen(&spec.cut)) spec.cut.optimizer.kind = PC_OPTIMIZER_SGD;
         if (pc_optimizer_takes_tensors(&spec.cut.optimizer) && spec.cut.zero > 1) spec.cut.zero = (int)(i % 2);
         spec.network = i % 2 ? PC_NETWORK_FLOWS : PC_NETWORK_CLOSED;
         pc_iteration x = run_spec(&spec);

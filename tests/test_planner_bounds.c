@@ -41,10 +41,13 @@ typedef struct what_was_seen {
     double mean;
 } what_was_seen;
 
-/* Of an order of its own, whose parts between the first and the last are alike: no recipe leaves some layers wide. */
+/* Of an order of its own, whose parts between the first and the last are alike: no recipe leaves some layers wide;
+ * and no copies run beside passes, of which the bound knows nothing. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    return !choice->generator->searches && low->bf16_first == 0 && low->bf16_last == 0;
+    if (pc_offload_is_beside_passes(&space->bases[choice->base].spec.cut.offload)) return false;
+    bool is_cut = choice->generator->placement == PC_PLACEMENT_SLICES; /* whose slices of one part differ */
+    return !choice->generator->searches && !is_cut && low->bf16_first == 0 && low->bf16_last == 0;
 }
 
 static void check_memory(const plan_bounds *bounds, const pc_iteration *iteration, bool is_exact, const char *what) {

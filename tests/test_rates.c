@@ -240,6 +240,28 @@ static void test_a_better_host_link_is_no_slower(void **state) {
     assert_true(4 * tried >= cases);
 }
 
+/* Nor is it where copies run beside passes, in whatever order those are. */
+static void test_faster_copies_are_no_slower(void **state) {
+    (void)state;
+    const knob host_link = RATE(host_link_bytes_per_s);
+    test_random random = {39};
+    long tried = 0, cases = test_cases(100, 2000);
+    for (long i = 0; i < cases; i++) {
+        pc_time unused_ps[TIMES];
+        pc_iteration_spec spec = draw_spec(&random);
+        if (spec.generator->recomputes || spec.generator->adapts) continue;
+        spec.cut.recompute = PC_RECOMPUTE_NONE;
+        spec.cut.offload.kinds = test_between(&random, 0, 1) ? PC_OFFLOAD_FULL : PC_OFFLOAD_SELECTIVE;
+        spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 1, 64);
+        if (!run_times(&spec, unused_ps)) continue;
+        pc_machine better = spec.machine;
+        improve(&host_link, 1 + random_thousandths(&random, 1, 4000), &better);
+        check_no_longer(&spec, &better, host_link.name);
+        tried++;
+    }
+    assert_true(4 * tried >= cases);
+}
+
 /* ---- iterations that follow each other ---- */
 
 /* Of 600,000 settings eighteen, these twelve among them, were slower for a better number when an iteration with
@@ -348,6 +370,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_better_numbers_are_no_slower),
         cmocka_unit_test(test_a_better_host_link_is_no_slower),
+        cmocka_unit_test(test_faster_copies_are_no_slower),
         cmocka_unit_test(test_what_was_slower_with_post_validation),
         cmocka_unit_test(test_a_stage_that_waits_sets_no_pace),
         cmocka_unit_test(test_launches_run_ahead),

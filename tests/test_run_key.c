@@ -17,15 +17,16 @@
 #include <cmocka.h>
 
 #if defined(__x86_64__) || defined(__aarch64__)
-/* The memos of both are not keyed: they save time, and decide nothing. */
-_Static_assert(sizeof(pc_run_spec) == 2584, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 1992, "a new field of an iteration");
+/* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
+ */
+_Static_assert(sizeof(pc_run_spec) == 2704, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2072, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 160,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 216,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 704 && sizeof(pc_gpu) == 384, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 104, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 144, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
@@ -164,7 +165,15 @@ static const field of_cluster[] = {
     ITERATION(cut.optimizer.main_grads),
     ITERATION(cut.optimizer.exp_avg),
     ITERATION(cut.optimizer.exp_avg_sq),
-    ITERATION(cuda_graphs),
+    ITERATION(cut.offload.kinds),
+    ITERATION(cut.offload.modules),
+    ITERATION_REAL(cut.offload.optimizer_fraction),
+    ITERATION(cut.offload.overlaps_copies),
+    ITERATION(cut.lora.rank),
+    ITERATION(cut.lora.targets),
+    ITERATION_REAL(cut.lora.dropout),
+    ITERATION(cut.frozen),
+    ITERATION(cut.graphs),
     FIELD(pc_run_spec, iteration.machine.name, TEXT),
     GPU(machine.gpu),
     ITERATION(machine.gpus_per_node),
@@ -184,6 +193,9 @@ static const field of_cluster[] = {
     ITERATION_REAL(machine.speed_variation),
     ITERATION_REAL(machine.collective_call_s),
     ITERATION_REAL(machine.host_link_bytes_per_s),
+    ITERATION(machine.host_link_gpus),
+    ITERATION(machine.host_memory_bytes),
+    ITERATION_REAL(machine.host_memory_bytes_per_s),
     ITERATION(order.axis[0]),
     ITERATION(order.axis[1]),
     ITERATION(order.axis[2]),
@@ -243,6 +255,9 @@ static const field of_costs[] = {
 
 /* What cannot be seen in a row. */
 static const field unseen[] = {
+    ITERATION(sequence_slices), /* worked out of them is cut.chunks */
+    ITERATION(cut.slices),
+    ITERATION(cut.sequence_split), /* of a schedule without slices */
     FIELD(pc_run_spec, iteration.model.name, TEXT),
     FIELD(pc_run_spec, iteration.model.low.name, TEXT), /* of no recipe of few bits */
     FIELD(pc_run_spec, iteration.machine.gpu.name, TEXT),
@@ -337,6 +352,10 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     other = base;
     other.iteration.generator = pc_generator_find("1f1b-v");
     expect_new(&seen, &other, "iteration.generator");
+    other.iteration.generator = pc_generator_find("seq-1f1b");
+    expect_new(&seen, &other, "a schedule with slices");
+    other.iteration.cut.sequence_split = PC_SEQUENCE_SPLIT_FLOPS;
+    expect_new(&seen, &other, "sequence_split of a schedule with slices");
     other = base;
     other.iteration.cut.layers_of_part = NULL;
     expect_new(&seen, &other, "no layers_of_part");

@@ -127,8 +127,8 @@ static void test_models_and_machines(void **state) {
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
     check_names(at, "./my-own.yaml", "sub/mine.yaml", "./my-own.yaml", "sub/mine.yaml", "");
-    check_names(at, "llama2_70b_lora", "H100", "llama2-70b", "dgx-h100", "lora");
-    check_names(at, "Llama3 70b Finetuning SFT BF16", "H100", "llama3-70b", "dgx-h100", "sft");
+    check_names(at, "llama2_70b_lora", "H100", "llama2-70b", "dgx-h100", "");
+    check_names(at, "Llama3 70b Finetuning SFT BF16", "H100", "llama3-70b", "dgx-h100", "");
     check_names(at, "Maxtext LLama2 70b BF16", "H100", "llama2-70b", "dgx-h100", "remat");
 }
 
@@ -145,7 +145,7 @@ static void test_what_is_missing(void **state) {
     check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,16384,,4,4,2,,,,,,,,100,,", "");
     check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,8192,,4,4,2,,,,,,,,100,,", "mbs");
     check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
-    check_missing(at, ",SFT,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,,,100,,", "sft");
+    check_missing(at, ",SFT,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective moe_act,,,100,,", "recompute modules");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,see elsewhere,,100,,", "schedule");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,Interleaved 1F1B,,100,,", "vp");
@@ -153,6 +153,96 @@ static void test_what_is_missing(void **state) {
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=2,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=4,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,1 group=DP,,,,100,,", "");
+}
+
+/* The case that becomes of a table's first row. */
+static void write_case(const folder *at, const char *text, const pc_measured *conditions, int64_t condition,
+                       char found[1024]) {
+    pc_measured m;
+    pc_measured_run run;
+    pc_error error = {0};
+    pc_text yaml = {0};
+    char bad[512] = "";
+    read_table(at, text, bad, &m);
+    assert_string_equal(bad, "");
+    if (pc_measured_run_of(&m, 0, &run, &error)) fail_msg("%s", error.message);
+    run.conditions = conditions;
+    run.condition = condition;
+    pc_measured_add_case(&m, 0, &run, &yaml);
+    snprintf(found, 1024, "%s", yaml.data);
+    pc_text_free(&yaml);
+    pc_measured_free(&m);
+}
+
+static void check_has(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("%s: no %s", text, part);
+}
+
+/* What a program trains that says LoRA: MLPerf's, Megatron-Bridge's, and anybody's. A recomputation that is printed
+ * counts before the program's. */
+static void test_adapters(void **state) {
+    const folder *at = *state;
+    char found[1024];
+    write_case(at, HEADER ",LoRA,llama2-70b,H100,8,,8,1,8192,,1,1,1,,,,,,,,100,,\n", NULL, 0, found);
+    check_has(found, "\"lora\": {\"rank\": \"16\"}");
+    write_case(at, HEADER "Megatron-Bridge,peft,llama2-70b,H100,8,,8,1,8192,,1,1,1,,,,,,,,100,,\n", NULL, 0, found);
+    check_has(found, "\"targets\": \"linear_qkv\"");
+    write_case(at, HEADER "NeMo AutoModel,LoRA,llama2-70b,H100,8,,8,1,8192,,1,1,1,,,,,,,,100,,\n", NULL, 0, found);
+    check_has(found, "\"recompute\": \"full\"");
+    write_case(at, HEADER "NeMo AutoModel,LoRA,llama2-70b,H100,8,,8,1,8192,,1,1,1,,,,,none,,,100,,\n", NULL, 0, found);
+    check_has(found, "\"recompute\": \"none\"");
+    write_case(
+        at, "model,task,release,system,gpus,gbs,mbs,seq\nllama2_70b_lora,LoRA,MLPerf Training v5.1,H200,8,8,1,8192\n",
+        NULL, 0, found);
+    check_has(found, "\"targets\": \"linear_qkv,linear_proj\", \"dropout\": \"0.1\"");
+}
+
+#define RECIPES                                                                                                        \
+    "model,task,system,num_gpus,precision,tensor_model_parallel_size,pipeline_model_parallel_size,"                    \
+    "virtual_pipeline_model_parallel_size,micro_batch_size,cuda_graph_impl,cuda_graph_scope,overlap_grad_reduce\n"
+
+static int64_t join(const folder *at, const char *recipes, const char *row, int64_t *condition, char found[1024]) {
+    pc_measured conditions;
+    char bad[512] = "";
+    pc_measured_run run = run_of(at, row);
+    read_table(at, recipes, bad, &conditions);
+    assert_string_equal(bad, "");
+    int64_t count = pc_measured_condition_of(&conditions, &run, condition);
+    char text[1024];
+    snprintf(text, sizeof text, HEADER "%s\n", row);
+    found[0] = '\0';
+    if (*condition >= 0) write_case(at, text, &conditions, *condition, found);
+    pc_measured_free(&conditions);
+    return count;
+}
+
+/* By model, machine, precision, task and cut, however each table calls them; as many GPUs before others; several that
+ * differ are none; and a recipe that does not say its cut is nobody's. */
+static void test_conditions(void **state) {
+    const folder *at = *state;
+    static const char row[] = "Megatron-Bridge,Pre-Training,LLAMA3-70B,DGX-H100,64,FP8,128,1,8192,,4,4,1,5,,,,,,,100,,";
+    static const char lora[] = "Megatron-Bridge,LoRA,LLAMA3-70B,DGX-H100,8,FP8,32,1,4096,,2,4,1,20,,,,,,,100,,";
+    char found[1024];
+    int64_t condition;
+    static const char one[] = RECIPES "llama3_70b,pretrain,h100,64,fp8cs,4,4,5,1,local,['full_iteration'],False\n"
+                                      "llama3_70b,pretrain,h100,128,fp8cs,4,4,5,1,none,[],True\n"
+                                      "llama3_70b,pretrain,h100,64,bf16,4,4,5,1,none,[],True\n"
+                                      "llama3_70b,pretrain,h100,64,fp8cs,,,,1,none,[],True\n"
+                                      "llama3_70b,peft,h100,8,fp8cs,2,4,20,1,transformer_engine,['attn'  'mlp'],\n";
+    assert_int_equal(join(at, one, row, &condition, found), 2);
+    assert_int_equal(condition, 0);
+    check_has(found, "\"cuda_graph_impl\": \"local\"");
+    check_has(found, "\"cuda_graph_scope\": \"['full_iteration']\"");
+    check_has(found, "\"overlap\": {\"gradients\": \"false\"}");
+    assert_int_equal(join(at, one, lora, &condition, found), 1);
+    check_has(found, "\"cuda_graph_scope\": \"['attn'  'mlp']\"");
+    assert_null(strstr(found, "overlap"));
+    static const char two[] = RECIPES "llama3_70b,pretrain,h100,32,fp8cs,4,4,5,1,local,[],False\n"
+                                      "llama3_70b,pretrain,h100,128,fp8cs,4,4,5,1,none,[],True\n";
+    assert_int_equal(join(at, two, row, &condition, found), 2);
+    assert_int_equal(condition, -1);
+    assert_int_equal(join(at, two, lora, &condition, found), 0);
+    assert_int_equal(condition, -1);
 }
 
 /* What a word means depends on who says it: the most special row of the names. */
@@ -175,12 +265,12 @@ static void test_recipes(void **state) {
                  {{"NeMo", "", ""}, "NVFP4", "nvfp4"},
                  {{"NeMo", "", ""}, "bfloat16", "bf16"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const pc_written_name *found = pc_written_find_precision(cases[i].who, cases[i].word);
+        const pc_written_name *found = pc_written_find_said(PC_WRITTEN_PRECISION, cases[i].who, cases[i].word);
         assert_non_null(found);
         assert_string_equal(found->name, cases[i].expected);
         assert_non_null(pc_library_find(PC_LIBRARY_PRECISIONS, found->name));
     }
-    assert_null(pc_written_find_precision((pc_written_speaker){"NeMo", "", "dgx-h100"}, "int3"));
+    assert_null(pc_written_find_said(PC_WRITTEN_PRECISION, (pc_written_speaker){"NeMo", "", "dgx-h100"}, "int3"));
 }
 
 /* Megatron's words, torchtitan's, MaxText's, and the names of `recompute` itself. "selective" is Megatron's, but in a
@@ -501,19 +591,11 @@ int main(void) {
     static char name[] = "m.csv";
 #define IN_FOLDER(test) cmocka_unit_test_prestate_setup_teardown(test, make_folder, remove_folder, name)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_reading),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_recipes),
-        IN_FOLDER(test_models_and_machines),
-        IN_FOLDER(test_what_is_missing),
-        IN_FOLDER(test_recomputation),
-        IN_FOLDER(test_settings),
-        IN_FOLDER(test_bad_cells),
-        IN_FOLDER(test_sums),
-        IN_FOLDER(test_pairs),
-        IN_FOLDER(test_groups),
-        IN_FOLDER(test_forecasts),
-        IN_FOLDER(test_sets),
+        IN_FOLDER(test_reading),         cmocka_unit_test(test_names),  cmocka_unit_test(test_recipes),
+        IN_FOLDER(test_adapters),        IN_FOLDER(test_conditions),    IN_FOLDER(test_models_and_machines),
+        IN_FOLDER(test_what_is_missing), IN_FOLDER(test_recomputation), IN_FOLDER(test_settings),
+        IN_FOLDER(test_bad_cells),       IN_FOLDER(test_sums),          IN_FOLDER(test_pairs),
+        IN_FOLDER(test_groups),          IN_FOLDER(test_forecasts),     IN_FOLDER(test_sets),
         IN_FOLDER(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

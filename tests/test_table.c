@@ -32,7 +32,9 @@ static const char *const column_names[] = {
     "goodput_p05_low", "goodput_p05_high", "goodput_p50", "goodput_p50_low", "goodput_p50_high", "goodput_p95",
     "goodput_p95_low", "goodput_p95_high", "failures_mean", "checkpoint_interval_s", "layout", "parameters",
     "engine", "training_days", "training_cost", "goal", "iteration_s_low", "iteration_s_high", "memory_gib_low",
-    "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "cp", "exposed_cp_s", "sent_cp_gib",
+    "memory_gib_high", "kind", "iteration_basis", "memory_basis", "precision", "sequence_slices",
+    "sequence_split", "cp", "exposed_cp_s", "sent_cp_gib",
+    "host_memory_gib_max",
 };
 /* clang-format on */
 

@@ -14,6 +14,7 @@ static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engi
 /* Where in the model a pass works. */
 static int part_of(const pc_schedule *s, int stage, int chunk) {
     if (s->placement == PC_PLACEMENT_BIDIRECTIONAL) return chunk == 0 ? stage : s->devices - 1 - stage;
+    if (s->placement == PC_PLACEMENT_SLICES) return stage;
     bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
     return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
 }
@@ -24,6 +25,7 @@ static bool makes(const pc_schedule *s, int from, pc_pass a, int to, pc_pass b) 
     bool a_is_back = a.kind == PC_PASS_B || a.kind == PC_PASS_BW,
          b_is_back = b.kind == PC_PASS_B || b.kind == PC_PASS_BW;
     if (a.microbatch != b.microbatch) return false;
+    if (s->placement == PC_PLACEMENT_SLICES && a.chunk != b.chunk) return false;
     return (a.kind == PC_PASS_F && b.kind == PC_PASS_F && hop == 1) || (a_is_back && b_is_back && hop == -1);
 }
 

@@ -73,12 +73,33 @@ static void test_stages_have_times_of_their_own(void **state) {
     assert_true(pc_unit_ticks(&too_far, &(pc_unit_shape){.devices = 1, .microbatches = 8, .chunks = 1}) == 0);
 }
 
+/* Four slices of 1, 2, 3 and 4 tenths of a stage. The shortest pass still has 10^6 ticks: 10^-7 of a unit, a tenth of
+ * it 10^14 times. */
+static void test_slices_have_times_of_their_own(void **state) {
+    (void)state;
+    static const double tenths[] = {0.5, 1, 1.5, 2};
+    const pc_unit_shape slices = {.devices = 2, .microbatches = 2, .chunks = 4, .placement = PC_PLACEMENT_SLICES};
+    const pc_unit_costs units = {.times = {10, 20, 0}, .slice_times = tenths},
+                        short_ones = {.times = {1e-7, 1e-7, 1e-7}, .slice_times = tenths};
+    pc_costs costs;
+    double ticks = pc_unit_ticks(&units, &slices);
+    assert_int_equal(pc_unit_costs_make(&units, &slices, ticks, &costs, NULL), PC_OK);
+    for (int c = 0; c < 4; c++) {
+        assert_int_equal(pc_costs_duration(&costs, 1, c, PC_PASS_F), (c + 1) * INT64_C(1000000000));
+        assert_int_equal(pc_costs_duration(&costs, 0, c, PC_PASS_BW), (c + 1) * INT64_C(2000000000));
+        assert_int_equal(costs.activation_bytes[c], PC_UNIT_CHUNK_BYTES);
+    }
+    pc_costs_free(&costs);
+    assert_true(pc_unit_ticks(&short_ones, &slices) * 1e-8 >= 1e6);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_stage_is_shared_by_its_chunks),
         cmocka_unit_test(test_ticks_suit_the_times),
         cmocka_unit_test(test_times_too_far_apart),
         cmocka_unit_test(test_stages_have_times_of_their_own),
+        cmocka_unit_test(test_slices_have_times_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* A model's parameters, its FLOPs and how it is cut: equal to the published formulas, to the last digit. */
+#include "tests/random_frozen.h"
 #include "tests/random_model.h"
 
 static pc_parameters parameters_of(const pc_model *model, int tp) {
@@ -171,6 +172,7 @@ static void test_passes_and_parts_add_up(void **state) {
     for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
+        random_frozen(&random, &model, &cut);
         int parts = (int)test_between(&random, 1, 6);
         if (i % 2) random_traits(&random, &cut, &model);
         model.layers = parts * test_between(&random, 1, 20);
@@ -199,6 +201,7 @@ static void test_operations_are_sound(void **state) {
     for (long i = 0; i < test_cases(300, 1500); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
+        random_frozen(&random, &model, &cut);
         cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
         cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
         cut.recompute_layers = cut.recompute == PC_RECOMPUTE_BLOCK ? (int32_t)model.layers : 1;

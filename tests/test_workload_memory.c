@@ -2,6 +2,7 @@
  * time.
  */
 #include "models/workload/activation_memory.h"
+#include "tests/random_frozen.h"
 #include "tests/random_model.h"
 
 static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut, const pc_part *part, bool has_r) {
@@ -197,6 +198,7 @@ static void test_a_part_is_a_sum(void **state) {
     for (long i = 0; i < test_cases(1000, 5000); i++) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
+        random_frozen(&random, &model, &cut);
         bool has_r = test_between(&random, 0, 1);
         cut.cross_entropy = (pc_cross_entropy)(i % 4);
         pc_part all = {.layers = test_between(&random, 1, 9), .has_embedding = true, .has_head = true};

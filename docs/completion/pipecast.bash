@@ -24,9 +24,9 @@ _pipecast_options() {
             --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
-    score) echo --output= -o= --by= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
+    score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
-        echo --devices= -p= --microbatches= -m= --chunks= -v= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
+        echo --devices= -p= --microbatches= -m= --chunks= -v= --slices= --slice-times= --times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
             --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --help -h
         ;;
     figure)

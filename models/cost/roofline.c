@@ -86,15 +86,22 @@ double pc_causal_blocks(double row, double most) {
     return most < row ? (most * (most + 1.0) / 2.0 + (row - most) * most) / row : (row + 1.0) / 2.0;
 }
 
+/* Of n keys for each query a causal mask leaves half (operation.h, also behind other tokens), and each block of queries
+ * computes half a block too many, where m of them fill `row` blocks. */
+static double causal_part(const pc_operation *attention, double row) {
+    if (attention->m == attention->n) return (row + 1.0) / (2.0 * row);
+    double keys = (double)attention->n, part = (keys + (double)attention->m / row) / (2.0 * keys);
+    return part < 1.0 ? part : 1.0;
+}
+
 /* Of what is counted, the part that is computed. A window of w keys, somewhere in a block's rows, reaches over as many
  * blocks as it fills, and one more. */
 static double computed_part(const pc_gpu *gpu, const pc_operation *attention) {
     double row = (double)pc_divide_up(attention->m, gpu->tile_m);
     if (attention->is_below) return 0.5;
-    if (attention->window == 0) return attention->is_causal ? (row + 1.0) / (2.0 * row) : 1.0;
-    double columns = (double)pc_divide_up(attention->n, gpu->tile_m);
+    if (attention->window == 0) return attention->is_causal ? causal_part(attention, row) : 1.0;
     double most = (double)pc_divide_up(attention->window, gpu->tile_m) + 1.0;
-    double keys = pc_causal_blocks(columns, most) * (double)gpu->tile_m, side = (double)attention->n;
+    double keys = pc_causal_blocks(row, most) * (double)gpu->tile_m, side = (double)attention->n;
     return (keys < side ? keys : side) / (double)attention->window;
 }
 

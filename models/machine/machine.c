@@ -120,6 +120,9 @@ static pc_code check_shape(const pc_machine *machine, pc_error *error) {
         {"speed_variation", machine->speed_variation, FRACTION_OR_ZERO},
         {"collective_call", machine->collective_call_s, NOT_NEGATIVE},
         {"host_link", machine->host_link_bytes_per_s, NOT_NEGATIVE},
+        {"host_link_gpus", machine->host_link_gpus, NOT_NEGATIVE},
+        {"host_memory", (double)machine->host_memory_bytes, NOT_NEGATIVE},
+        {"host_memory_bandwidth", machine->host_memory_bytes_per_s, NOT_NEGATIVE},
     };
     pc_code code = CHECK_RULES("", rules);
     if (code) return code;

@@ -99,10 +99,26 @@ typedef struct pc_machine {
     double speed_variation;   /* relative standard deviation of speed from GPU to GPU: the slowest of those that work
                                * together sets the pace (models/cost/spread.h); 0: none */
     double collective_call_s; /* what starting any collective costs */
-    double host_link_bytes_per_s; /* of copies between a GPU and the host's memory, each way; 0: not known */
+    double host_link_bytes_per_s;   /* of copies between a GPU and the host's memory, each way; 0: not known */
+    int32_t host_link_gpus;         /* GPUs behind one such link, which share it where all copy; 0: one */
+    int64_t host_memory_bytes;      /* of a node, shared evenly by its GPUs; 0: not known */
+    double host_memory_bytes_per_s; /* of a node's processors and their memory, likewise; 0: not known */
     /* What was measured of its transfers (transfer_model.h): it answers first. Borrowed; NULL: nothing. */
     const struct pc_transfer_model *measured;
 } pc_machine;
+
+/* What is a GPU's while all copy: of the link to the host, of the host's memory and of its bandwidth; 0: not known. */
+static inline double pc_machine_host_link(const pc_machine *machine) {
+    return machine->host_link_bytes_per_s / (machine->host_link_gpus > 1 ? machine->host_link_gpus : 1);
+}
+
+static inline int64_t pc_machine_host_memory(const pc_machine *machine) {
+    return machine->host_memory_bytes / machine->gpus_per_node;
+}
+
+static inline double pc_machine_host_bandwidth(const pc_machine *machine) {
+    return machine->host_memory_bytes_per_s / machine->gpus_per_node;
+}
 
 /* Flash attention's kernels by their generation. BEST: attention_efficiency is theirs. */
 typedef enum pc_attention_kernel {

@@ -33,7 +33,6 @@
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Less than rounding of a flow's latency, its bytes and its ends can take away. */
@@ -53,7 +52,9 @@ void plan_bounder_free(plan_bounder *bounder) {
 
 /* ---- where the parts are ---- */
 
+/* Ways through the model of their own: replicas, and slices of the sequence. */
 static int count_replicas(const pc_outline *outline) {
+    if (outline->placement == PC_PLACEMENT_SLICES) return outline->chunks;
     return outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
 }
 
@@ -81,14 +82,15 @@ static pc_code make_room(plan_bounder *bounder, const pc_outline *outline, pc_er
 static void place_cells(plan_bounder *bounder, const pc_outline *outline) {
     int replicas = count_replicas(outline);
     int64_t m = outline->cut.microbatches;
+    bool is_cut = outline->placement == PC_PLACEMENT_SLICES;
     for (int i = 0; i < outline->devices * outline->chunks; i++) {
         int replica = i / outline->parts,
             part = i % outline->parts; /* replica r has the microbatches of number r mod 2 */
         plan_cell *x = &bounder->cells[i];
         x->device = pc_placement_stage(outline->placement, outline->devices, part, replica);
-        x->chunk = pc_placement_chunk(outline->placement, outline->devices, part, replica);
+        x->chunk = is_cut ? replica : pc_placement_chunk(outline->placement, outline->devices, part, replica);
         x->sort = outline->chunks_of[(int64_t)x->device * outline->chunks + x->chunk].sort;
-        x->microbatches = replicas == 1 ? m : (m + 1 - replica) / 2;
+        x->microbatches = replicas == 1 || is_cut ? m : (m + 1 - replica) / 2;
     }
 }
 
@@ -129,8 +131,9 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 /* ---- what they take ---- */
 
 /* Parts of an outline that differ: the first, the last, and between them those of which a recipe leaves no layer in 16
- * bits, all, or some at the model's beginning or end. */
-enum { TIMED_SORTS = 6 };
+ * bits, all, or some at the model's beginning or end. Each may have slices of the sequence, which differ, too. */
+enum { TIMED_SORTS = 12 };
+typedef pc_time sort_times[PC_PASS_KINDS];
 
 /* What an outline's overlaps and network make of its times. */
 typedef struct reading {
@@ -138,8 +141,8 @@ typedef struct reading {
     plan_scope scope;
     bool overlaps_gradients, overlaps_parameters, overlaps_p2p; /* the spec's, or all */
     bool is_flows, is_operations; /* over a network of flows; and passes as their operations */
-    pc_time alone[TIMED_SORTS][PC_PASS_KINDS];
-    pc_time rest[TIMED_SORTS][PC_PASS_KINDS]; /* of that, what operations over flows may come to less */
+    sort_times *alone;            /* a row a sort */
+    sort_times *rest;             /* of that, what operations over flows may come to less */
 } reading;
 
 /* With all overlaps what meets with some meets, too. */
@@ -155,7 +158,6 @@ static bool runs_flows(const reading *view) {
 static pc_code read_passes(reading *view, pc_error *error) {
     const pc_outline *outline = view->outline;
     pc_code code = PC_OK;
-    assert(outline->sort_count <= TIMED_SORTS);
     view->is_flows = runs_flows(view);
     view->is_operations = view->is_flows && outline->spec->granularity == PC_GRANULARITY_OPERATIONS;
     for (int sort = 0; sort < outline->sort_count; sort++)
@@ -229,9 +231,9 @@ static void add_hops(const reading *view, plan_cell *cell, plan_cell *next) {
 static bool reduces_behind(const reading *view) {
     const pc_outline *outline = view->outline;
     if (view->scope == SCOPE_SHAPE) return false;
-    return view->scope == SCOPE_ONE ? pc_outline_reduces_behind(outline)
-                                    : outline->dp.ranks > 1 &&
-                                          (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
+    return view->scope == SCOPE_ONE
+               ? pc_outline_reduces_behind(outline)
+               : outline->dp.ranks > 1 && (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
 }
 
 /* A backward pass is a B and a W, or a BW; of a schedule that mixes them either. */
@@ -272,7 +274,7 @@ static void read_hops(const reading *view, plan_cell *cells) {
 static plan_cell *cell_of(const reading *view, plan_cell *cells, int device, int chunk) {
     const pc_outline *outline = view->outline;
     int part = pc_placement_part(outline->placement, outline->devices, device, chunk);
-    return &cells[outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? chunk * outline->parts + part : part];
+    return &cells[count_replicas(outline) > 1 ? chunk * outline->parts + part : part];
 }
 
 /* pc_outline_set_ready: the k-th of b buckets is there at s + (k+1) g, and needed k b-ths into F; the latest of that is
@@ -470,11 +472,13 @@ static pc_time bound_reading(const plan_bounder *bounder, const reading *view, p
     return finish_at(view, done);
 }
 
-pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
-                        pc_error *error) {
+static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, sort_times *times,
+                          pc_time *bound_ps, pc_error *error) {
     bool is_any = scope != SCOPE_ONE;
     reading x = {.outline = outline,
                  .scope = scope,
+                 .alone = times,
+                 .rest = times + outline->sort_count,
                  .overlaps_gradients = is_any || pc_outline_overlaps_gradients(outline),
                  .overlaps_parameters = is_any || outline->spec->overlaps_parameters,
                  .overlaps_p2p = is_any || outline->spec->overlaps_p2p};
@@ -491,4 +495,15 @@ pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_s
     *bound_ps = x.is_flows ? bound - (bound >> 20) - 1000 : bound;
     if (*bound_ps < 0) *bound_ps = 0;
     return PC_OK;
+}
+
+pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
+                        pc_error *error) {
+    sort_times few[2 * TIMED_SORTS] = {{0}};
+    if (outline->sort_count <= TIMED_SORTS) return bound_time(bounder, outline, scope, few, bound_ps, error);
+    sort_times *times = pc_alloc(2 * (size_t)outline->sort_count, sizeof *times);
+    if (!times) return pc_error_no_memory(error);
+    pc_code code = bound_time(bounder, outline, scope, times, bound_ps, error);
+    pc_free(times);
+    return code;
 }

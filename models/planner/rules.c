@@ -42,6 +42,7 @@ static pc_code break_rule(pc_plan_rule *broken, pc_plan_rule rule) {
 /* With one chunk, or more of them on the only stage, nothing is interleaved, and no framework offers it. */
 static bool interleaves_nothing(const pc_plan_choice *choice) {
     bool has_choice = choice->generator->chunks_min != choice->generator->chunks_max;
+    if (choice->generator->placement == PC_PLACEMENT_SLICES) return false;
     return (choice->pp == 1 && choice->chunks > 1) || (has_choice && choice->chunks == 1);
 }
 
@@ -58,7 +59,10 @@ pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choic
 
 /* Of a spec that cannot be: which of the rules of iterations it breaks first. */
 static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
-    const pc_cut *cut = &spec->cut;
+    bool has_slices = spec->generator->placement == PC_PLACEMENT_SLICES;
+    pc_cut full = spec->cut;
+    const pc_cut *cut = &full;
+    full.slices = has_slices ? full.chunks : 0;
     if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL) ||
         pc_generator_check_making(spec->generator, spec->making, NULL) ||
         pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))

@@ -139,7 +139,10 @@ int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit 
 
 /* ---- choices ---- */
 
-int plan_chunks_of(const pc_generator *generator, int64_t listed) {
+int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
+    const pc_generator *generator = choice->generator;
+    int slices = space->bases[choice->base].spec.sequence_slices;
+    if (generator->placement == PC_PLACEMENT_SLICES) return slices > 0 ? slices : generator->chunks_default;
     bool is_out = listed < generator->chunks_min || (generator->chunks_max && listed > generator->chunks_max);
     return is_out ? generator->chunks_default : (int)listed;
 }
@@ -192,7 +195,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
         .order = space->orders[digits[DIGIT_ORDER]],
     };
-    x.chunks = plan_chunks_of(x.generator, space->chunks.values[digits[DIGIT_CHUNKS]]);
+    x.chunks = plan_chunks_of(space, &x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
     x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
     x.microbatches = microbatches_of(&x);
@@ -280,7 +283,7 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
     case DIGIT_CHUNKS:
-        return plan_chunks_of(choice->generator, space->chunks.values[value]);
+        return plan_chunks_of(space, choice, space->chunks.values[value]);
     case DIGIT_LAYOUT:
         return layout_made_of(space, choice, (pc_cut_layout)space->layouts.values[value]);
     case DIGIT_RECOMPUTE:

@@ -53,9 +53,9 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
 /* The choice of a number. Where the lists cannot be (what does not divide), dp or microbatches are 0. */
 pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number);
 
-/* The chunks that a schedule makes of a listed number; and a choice's dp and microbatches by the rest of it, 0 if they
- * cannot be. */
-int plan_chunks_of(const pc_generator *generator, int64_t listed);
+/* The chunks that a choice's schedule makes of a listed number: slices of the sequence are the base's. And a choice's
+ * dp and microbatches by the rest of it, 0 if they cannot be. */
+int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice);
 
 /* The parts into which the choice cuts the model. */

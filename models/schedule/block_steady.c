@@ -125,6 +125,10 @@ static pc_code find_block(const pc_schedule *schedule, const window *w, int micr
 }
 
 pc_code pc_block_of_schedule(const pc_schedule *schedule, pc_block *block, pc_error *error) {
+    if (schedule->placement == PC_PLACEMENT_SLICES) { /* a block has no order of slices */
+        *block = (pc_block){0};
+        return PC_OK;
+    }
     window w = choose_window(schedule);
     pc_block made = {0};
     w.start = pc_alloc((size_t)w.count * (size_t)w.passes, sizeof *w.start);

@@ -35,7 +35,24 @@ pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error) {
     return costs->ready_ps ? PC_OK : pc_error_no_memory(error);
 }
 
+pc_code pc_costs_add_copies(pc_costs *costs, pc_error *error) {
+    size_t cells = (size_t)costs->devices * (size_t)costs->chunks;
+    pc_copies *x = &costs->copies;
+    if (x->out_ps) return PC_OK;
+    x->out_ps = pc_alloc(2 * cells, sizeof *x->out_ps);
+    x->bytes = pc_alloc(2 * cells, sizeof *x->bytes);
+    x->ahead = pc_alloc(cells, sizeof *x->ahead);
+    if (!x->out_ps || !x->bytes || !x->ahead) return pc_error_no_memory(error);
+    for (size_t i = 0; i < cells; i++) x->ahead[i] = 1;
+    x->back_ps = x->out_ps + cells;
+    x->b_bytes = x->bytes + cells;
+    return PC_OK;
+}
+
 void pc_costs_free(pc_costs *costs) {
+    pc_free(costs->copies.out_ps);
+    pc_free(costs->copies.bytes);
+    pc_free(costs->copies.ahead);
     pc_free(costs->duration_ps);
     pc_free(costs->activation_bytes);
     pc_free(costs->activation_b_bytes);

@@ -35,6 +35,15 @@ typedef struct pc_transfer {
     int64_t size_bytes;
 } pc_transfer;
 
+/* Activations that go to the host between F and the backward pass, beside passes, [devices][chunks]. They are in none
+ * of the bytes of pc_costs. A device copies out in the order of its F, and back in the order of its backward passes,
+ * one after the other each way (copies.h). */
+typedef struct pc_copies {
+    pc_time *out_ps, *back_ps;
+    int64_t *bytes, *b_bytes; /* F takes `bytes`; of them B gives back b_bytes, where W gives the rest */
+    int32_t *ahead;           /* passes that a copy back may hide behind: 1, or 2, which holds more */
+} pc_copies;
+
 /* Shapes: [devices][chunks] row by row where nothing else is said, duration_ps [devices][chunks][PC_PASS_KINDS]. Owned:
  * pc_costs_free. */
 typedef struct pc_costs {
@@ -53,6 +62,7 @@ typedef struct pc_costs {
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
+    pc_copies copies;      /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
 } pc_costs;
 
 /* All times PC_TIME_NOT_GIVEN, all bytes 0, a transfer of no time. Sizes as pc_schedule_check_size wants. */
@@ -61,6 +71,7 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
 /* Makes the array, filled with transfer.delay_ps or with zeros; one that is there already stays. */
 pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error);
 pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error);
+pc_code pc_costs_add_copies(pc_costs *costs, pc_error *error);
 
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
 void pc_costs_free(pc_costs *costs);
@@ -93,6 +104,10 @@ static inline pc_time pc_costs_delay(const pc_costs *costs, int from, int to) {
 
 /* The same where a transfer may be over a link, which it has to itself then: what searches are made for. */
 pc_time pc_costs_delay_alone(const pc_costs *costs, int from, int to);
+
+static inline bool pc_costs_have_copies(const pc_costs *costs) {
+    return costs->copies.out_ps != NULL;
+}
 
 static inline pc_time pc_costs_ready(const pc_costs *costs, int device, int chunk) {
     return costs->ready_ps ? costs->ready_ps[pc_costs_index(costs, device, chunk)] : 0;

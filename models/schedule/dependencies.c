@@ -80,41 +80,68 @@ bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass) 
     return index->position && pc_pass_position(index, stage, pass.chunk, pass.microbatch, PC_PASS_R) != PC_NO_PASS;
 }
 
-/* Adds the pass of `part` of the first kind, or where there is none the second. */
-static void add(const pc_pass_index *index, int part, int microbatch, pc_pass_kind first, pc_pass_kind second,
-                pc_predecessor *predecessors, int *count) {
-    const pc_schedule *schedule = index->schedule;
-    int stage = pc_placement_stage(schedule->placement, schedule->devices, part, microbatch);
-    int chunk = pc_placement_chunk(schedule->placement, schedule->devices, part, microbatch);
-    const int32_t *of_kind = &index->position[cell(schedule, stage, chunk, microbatch, 0)];
+int pc_pass_chunk_in(const pc_schedule *schedule, pc_pass pass, int part) {
+    if (schedule->placement == PC_PLACEMENT_SLICES) return pass.chunk;
+    return pc_placement_chunk(schedule->placement, schedule->devices, part, pass.microbatch);
+}
+
+/* Passes that one waits for, while they are found. */
+typedef struct found {
+    const pc_pass_index *index;
+    pc_predecessor *list;
+    int count;
+} found;
+
+/* Adds the pass of this chunk of the first kind, or where there is none the second. */
+static void add_of_chunk(found *x, int stage, int chunk, int microbatch, pc_pass_kind first, pc_pass_kind second) {
+    const int32_t *of_kind = &x->index->position[cell(x->index->schedule, stage, chunk, microbatch, 0)];
     int32_t position = of_kind[first] != PC_NO_PASS ? of_kind[first] : of_kind[second];
-    if (position != PC_NO_PASS) predecessors[(*count)++] = (pc_predecessor){position, stage};
+    if (position != PC_NO_PASS) x->list[x->count++] = (pc_predecessor){position, stage};
+}
+
+/* The same of the chunk in which the pass's microbatch finds `part`. */
+static void add(found *x, pc_pass pass, int part, pc_pass_kind first, pc_pass_kind second) {
+    const pc_schedule *schedule = x->index->schedule;
+    int stage = pc_placement_stage(schedule->placement, schedule->devices, part, pass.microbatch);
+    add_of_chunk(x, stage, pc_pass_chunk_in(schedule, pass, part), pass.microbatch, first, second);
+}
+
+/* The slice before reads and keeps what F needs; the one behind has summed what B adds to. */
+static void add_slice(found *x, int stage, pc_pass pass) {
+    if (x->index->schedule->placement != PC_PLACEMENT_SLICES) return;
+    if (pass.kind == PC_PASS_F && pass.chunk > 0)
+        add_of_chunk(x, stage, pass.chunk - 1, pass.microbatch, PC_PASS_F, PC_PASS_F);
+    bool is_backward = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
+    if (is_backward && pass.chunk + 1 < x->index->schedule->chunks)
+        add_of_chunk(x, stage, pass.chunk + 1, pass.microbatch, PC_PASS_B, PC_PASS_BW);
 }
 
 int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]) {
     const pc_schedule *schedule = index->schedule;
-    int part = pc_placement_part(schedule->placement, schedule->devices, stage, pass.chunk), count = 0;
-    int last = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks) - 1, i = pass.microbatch;
+    int part = pc_placement_part(schedule->placement, schedule->devices, stage, pass.chunk);
+    int last = pc_placement_parts(schedule->placement, schedule->devices, schedule->chunks) - 1;
+    found x = {.index = index, .list = predecessors};
     switch ((pc_pass_kind)pass.kind) {
     case PC_PASS_F:
-        if (part > 0) add(index, part - 1, i, PC_PASS_F, PC_PASS_F, predecessors, &count);
+        if (part > 0) add(&x, pass, part - 1, PC_PASS_F, PC_PASS_F);
         break;
     case PC_PASS_R:
-        add(index, part, i, PC_PASS_F, PC_PASS_F, predecessors, &count);
+        add(&x, pass, part, PC_PASS_F, PC_PASS_F);
         break;
     case PC_PASS_B:
     case PC_PASS_BW:
-        add(index, part, i, PC_PASS_R, PC_PASS_F, predecessors, &count);
-        if (part < last) add(index, part + 1, i, PC_PASS_B, PC_PASS_BW, predecessors, &count);
+        add(&x, pass, part, PC_PASS_R, PC_PASS_F);
+        if (part < last) add(&x, pass, part + 1, PC_PASS_B, PC_PASS_BW);
         break;
     case PC_PASS_W:
-        add(index, part, i, PC_PASS_B, PC_PASS_B, predecessors, &count);
+        add(&x, pass, part, PC_PASS_B, PC_PASS_B);
         break;
     case PC_PASS_KINDS:
         break;
     }
-    return count;
+    add_slice(&x, stage, pass);
+    return x.count;
 }
 
 bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender) {

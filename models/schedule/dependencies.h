@@ -5,7 +5,9 @@
  *   R             waits for F of its own part
  *   B, BW         wait for R of their own part where there is one, else F, and for B or BW of part k+1
  *   W             waits for B of its own part
- * all of the same microbatch, and so, where there are replicas, of the one replica that it goes through.
+ * all of the same microbatch, and so, where there are replicas, of the one replica that it goes through. Where chunks
+ * are slices, all of the same slice; and on the same stage F of slice j  waits for F of slice j-1 B, BW of it   wait
+ * for B or BW of slice j+1
  */
 #ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H
 #define PC_MODELS_SCHEDULE_DEPENDENCIES_H
@@ -21,7 +23,7 @@
 extern "C" {
 #endif
 
-enum { PC_NO_PASS = -1, PC_PREDECESSORS_MAX = 2 };
+enum { PC_NO_PASS = -1, PC_PREDECESSORS_MAX = 3 };
 
 /* For every (stage, chunk, microbatch, kind) the pass's position in schedule->passes, or PC_NO_PASS. */
 typedef struct pc_pass_index {
@@ -48,6 +50,9 @@ typedef struct pc_predecessor {
     int32_t position;
     int32_t stage;
 } pc_predecessor;
+
+/* The chunk in which the pass's microbatch, or its slice, finds another part of the model. */
+int pc_pass_chunk_in(const pc_schedule *schedule, pc_pass pass, int part);
 
 /* Writes the passes that `pass` of `stage` waits for, its stage's order aside; returns their number. A pass that should
  * be there and is not is left out: pc_schedule_check finds it. */

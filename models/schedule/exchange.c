@@ -45,6 +45,10 @@ pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, p
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has two replicas of the model; expected one, which PyTorch's runtime knows",
                             schedule->name);
+    if (schedule->placement == PC_PLACEMENT_SLICES)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: has slices of microbatches; expected whole ones, which PyTorch's runtime knows",
+                            schedule->name);
     for (int d = 0; d < schedule->devices; d++) {
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];

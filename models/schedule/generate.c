@@ -2,7 +2,8 @@
  *
  * All rules are of the shape: w passes F first (the warm-up), then F and a backward pass in turn, then the backward
  * passes that are left. The families differ in w, in which chunk comes when, and in where W goes. Those of two replicas
- * stand in generate_bidirectional.c, those that frameworks brought in generate_frameworks.c.
+ * stand in generate_bidirectional.c, those that frameworks brought in generate_frameworks.c, those of slices in
+ * generate_slices.c.
  */
 #include "models/schedule/generate_private.h"
 
@@ -179,6 +180,7 @@ PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 #define OF_CHUNKS     PC_PLACEMENT_INTERLEAVED, 2, 8, 2, 0
 #define V_OF_MANY     PC_PLACEMENT_V, 2, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 0
+#define SLICES        PC_PLACEMENT_SLICES, 1, 0, 4, 0
 #define WHOLE         false, false, false, false, false, NULL /* BW */
 #define RECOMPUTING   false, false, true, false, false, NULL
 #define SPLIT         true, false, false, false, false, NULL /* B and W */
@@ -228,6 +230,12 @@ static const pc_generator generators[] = {
      WHOLE, generate_gems, 0},
     {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p", BIDIRECTIONAL, WHOLE,
      generate_chimera, 0},
+    {"seq-gpipe", "GPipe over slices of the sequence, as TeraPipe; holds all m microbatches", SLICES, WHOLE,
+     pc_generate_slices, PC_SLICES_GPIPE},
+    {"seq-1f1b", "Seq1F1B: 1F1B over k slices of the sequence: a k-th of the bubble, about a k-th of the memory",
+     SLICES, WHOLE, pc_generate_slices, PC_SLICES_1F1B},
+    {"seq-zb-h1", "ZB-H1 over k slices of the sequence: a k-th of its bubble and about a k-th of the memory", SLICES,
+     SPLIT, pc_generate_slices, PC_SLICES_ZB_H1},
 };
 
 const pc_generator *pc_generators(int *count) {
@@ -281,7 +289,9 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
                                             {"zb-v", "zbv-zero-bubble"},
                                             {"zb-v", "ScheduleZBVZeroBubble"},
                                             {"dualpipe-v", "dualpipe"},
-                                            {"dualpipe-v", "ScheduleDualPipeV"}};
+                                            {"dualpipe-v", "ScheduleDualPipeV"},
+                                            {"seq-1f1b", "seq1f1b"},
+                                            {"seq-gpipe", "terapipe"}};
     int count;
     const pc_generator *all = pc_generators(&count);
     pc_nearest nearest = {.word = word};

@@ -90,6 +90,11 @@ pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved, pc_block_of_du
 int pc_dualpipe_v_split(int devices, int stage);
 int64_t pc_dualpipe_v_held(const pc_costs *costs, int device);
 
+/* In generate_slices.c; a generator's `extra`. */
+typedef enum pc_slices_schedule { PC_SLICES_GPIPE, PC_SLICES_1F1B, PC_SLICES_ZB_H1 } pc_slices_schedule;
+pc_code pc_generate_slices(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
+                           pc_block *block, pc_error *error);
+
 /* In generate_bidirectional.c. */
 pc_stage_rule pc_write_gems, pc_write_chimera;
 pc_block_rule pc_block_of_gems, pc_block_of_chimera;

@@ -43,6 +43,12 @@ pc_code pc_improve_check(const pc_schedule *schedule, pc_error *error) {
                             "%s has two replicas; expected placement linear, interleaved or v, where it is to be "
                             "improved",
                             schedule->name);
+    if (schedule->placement == PC_PLACEMENT_SLICES)
+        return pc_error_set(
+            error, PC_ERROR_INPUT,
+            "%s cuts microbatches into slices; expected placement linear, interleaved or v, where it is "
+            "to be improved",
+            schedule->name);
     if (3 * schedule->chunks > PC_INSTANCE_TYPES_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s has %d chunks a device; expected at most %d, where it is to be "

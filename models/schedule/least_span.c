@@ -25,11 +25,12 @@ static bool has_whole_times(const pc_costs *costs) {
     return true;
 }
 
-#define LONGEST_WAYS (INT64_C(1) << 26) /* steps of all microbatches' ways that are followed; a fraction of a second   \
-                                         */
+#define LONGEST_WAYS                                                                                                   \
+    (INT64_C(1) << 26) /* steps of all microbatches' ways that are followed; a fraction of a second                    \
+                        */
 
 static bool is_known(const pc_schedule *schedule, const pc_costs *costs, bool splits) {
-    if (schedule->placement == PC_PLACEMENT_BIDIRECTIONAL || pc_schedule_has(schedule, PC_PASS_R)) return false;
+    if (!pc_placement_is_plain(schedule->placement) || pc_schedule_has(schedule, PC_PASS_R)) return false;
     if ((int64_t)schedule->devices * schedule->devices * schedule->chunks > LONGEST_WAYS) return false;
     if ((splits ? 3 : 2) * (int64_t)schedule->chunks > PC_INSTANCE_TYPES_MAX) return false;
     return !splits || !pc_schedule_has(schedule, PC_PASS_BW) || has_whole_times(costs);

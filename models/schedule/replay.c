@@ -1,4 +1,5 @@
 #include "models/schedule/replay.h"
+#include "models/schedule/copy_levels.h"
 
 #include "engine/alloc.h"
 #include "engine/program.h"
@@ -200,7 +201,7 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, const p
 typedef struct outcome {
     const pc_time *start_ps, *end_ps;
     const pc_stage_timing *stages;
-    const pc_level_trace *levels; /* the engine's; NULL where the orders say them */
+    const pc_level_trace *levels; /* the engine's, or with copies; NULL where the orders say them */
     const pc_time *arrival_ps;    /* of what a pass waits for, by position; NULL where the costs say it */
 } outcome;
 
@@ -507,14 +508,23 @@ static pc_code fill_in_times(const pc_schedule *schedule, const pc_costs *costs,
     size_t devices = (size_t)schedule->devices;
     pc_stage_timing *stages = pc_alloc(devices, sizeof *stages);
     int64_t *peak_bytes = pc_alloc(devices, sizeof *peak_bytes);
+    pc_copy_levels levels = {0};
+    pc_level_trace trace;
     outcome found = {start_ps, end_ps, stages, NULL, arrival_ps};
     pc_code code = stages && peak_bytes ? PC_OK : pc_error_no_memory(error);
     if (!code) code = pc_schedule_peaks(schedule, costs, peak_bytes, error);
+    if (!code && pc_costs_have_copies(costs)) {
+        code = pc_copy_levels_make(schedule, costs, start_ps, end_ps, &levels, error);
+        if (!code) memcpy(peak_bytes, levels.peak_bytes, devices * sizeof *peak_bytes);
+        trace = pc_copy_levels_trace(&levels);
+        if (!code) found.levels = &trace;
+    }
     for (int d = 0; !code && d < schedule->devices; d++) {
         stages[d] = sum_stage_of_times(schedule, start_ps, end_ps, d);
         stages[d].peak_bytes = peak_bytes[d];
     }
     if (!code) code = fill_in(schedule, costs, &found, with_trace, replay, error);
+    pc_copy_levels_free(&levels);
     pc_free(peak_bytes);
     pc_free(stages);
     return code;

@@ -361,7 +361,7 @@ static pc_code check(const pc_robust_request *r, pc_replay *given, pc_error *err
     if (pc_improve_check(schedule, NULL))
         return pc_error_set(
             error, PC_ERROR_INPUT,
-            "%s recomputes, or has replicas or too many chunks; expected F, B, W and BW alone, and every "
+            "%s recomputes, or has replicas, slices or too many chunks; expected F, B, W and BW alone, and every "
             "microbatch in every chunk, where times are drawn",
             schedule->name);
     code = pc_replay_run(schedule, r->costs, NULL, given, error);

@@ -12,7 +12,8 @@ const char *pc_pass_kind_name(pc_pass_kind kind) {
     return pc_pass_kind_names[kind];
 }
 
-const char *const pc_placement_names[PC_PLACEMENTS + 1] = {"linear", "interleaved", "v", "bidirectional", NULL};
+const char *const pc_placement_names[PC_PLACEMENTS + 1] = {"linear",        "interleaved", "v",
+                                                           "bidirectional", "slices",      NULL};
 
 const char *pc_placement_name(pc_placement placement) {
     return pc_placement_names[placement];
@@ -24,7 +25,8 @@ static bool runs_back_up(pc_placement placement, int chunk) {
 
 int pc_placement_part(pc_placement placement, int devices, int stage, int chunk) {
     int step = runs_back_up(placement, chunk) ? devices - 1 - stage : stage;
-    return placement == PC_PLACEMENT_BIDIRECTIONAL ? step : chunk * devices + step;
+    bool is_whole = placement == PC_PLACEMENT_BIDIRECTIONAL || placement == PC_PLACEMENT_SLICES;
+    return is_whole ? step : chunk * devices + step;
 }
 
 int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch) {
@@ -46,7 +48,7 @@ int pc_placement_visited(pc_placement placement, int chunks) {
 }
 
 int pc_placement_parts(pc_placement placement, int devices, int chunks) {
-    return devices * pc_placement_visited(placement, chunks);
+    return placement == PC_PLACEMENT_SLICES ? devices : devices * pc_placement_visited(placement, chunks);
 }
 
 static pc_code check_range(const char *what, int64_t number, int64_t most, pc_error *error) {

@@ -30,12 +30,16 @@ typedef struct pc_pass {
  * an even v, the last part share stage 0.
  * BIDIRECTIONAL: two replicas of a model of p parts, and so always two chunks. Chunk 0 of stage d is part d of the one
  * that runs down, chunk 1 is part p-1-d of the one that runs up. Even microbatches go down, odd ones up, each through
- * one replica only (Chimera, Li & Hoefler 2021, arXiv 2107.06925). Each chunk is a whole stage of the model. */
+ * one replica only (Chimera, Li & Hoefler 2021, arXiv 2107.06925). Each chunk is a whole stage of the model.
+ * SLICES: a microbatch is cut along its sequence, and chunk c of stage d is part d of the model with the microbatch's
+ * slice c (Seq1F1B, Sun et al. 2024, arXiv 2406.03488). On every stage F of a slice needs that of the slice before it,
+ * whose keys and values it reads. B needs that of the slice behind it, which has added to the gradients of those. */
 typedef enum pc_placement {
     PC_PLACEMENT_LINEAR,
     PC_PLACEMENT_INTERLEAVED,
     PC_PLACEMENT_V,
     PC_PLACEMENT_BIDIRECTIONAL,
+    PC_PLACEMENT_SLICES,
     PC_PLACEMENTS
 } pc_placement;
 
@@ -60,14 +64,15 @@ typedef struct pc_schedule {
     pc_pass *passes;  /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
 } pc_schedule;
 
-/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional". */
+/* "F", "B", "W", "BW", "R"; "linear", "interleaved", "v", "bidirectional", "slices". */
 const char *pc_pass_kind_name(pc_pass_kind kind);
 extern const char *const pc_pass_kind_names[PC_PASS_KINDS + 1]; /* ends with NULL, as the next */
 extern const char *const pc_placement_names[PC_PLACEMENTS + 1];
 const char *pc_placement_name(pc_placement placement);
 
 /* The part that chunk `chunk` of stage `stage` holds. And back: the stage and the chunk in which `microbatch` finds
- * `part`; only where there are replicas does that depend on the microbatch. Arguments must be in range. */
+ * `part`; only where there are replicas does that depend on the microbatch. Of slices, all of which it finds there, the
+ * chunk is the first. Arguments must be in range. */
 int pc_placement_part(pc_placement placement, int devices, int stage, int chunk);
 int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch);
 int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch);
@@ -75,8 +80,14 @@ int pc_placement_chunk(pc_placement placement, int devices, int part, int microb
 /* Whether `microbatch` goes through the chunks of this number: every one does, but for replicas. */
 bool pc_placement_visits(pc_placement placement, int chunk, int microbatch);
 
-/* The parts that a microbatch goes through: p*v, or p where the chunks are replicas; and how many of a stage's v chunks
- * it visits, one share of the stage each. */
+/* Whether every microbatch goes whole through one model, each chunk being a part of its own: neither replicas nor
+ * slices. What searches, improves or repeats orders knows these alone. */
+static inline bool pc_placement_is_plain(pc_placement placement) {
+    return placement < PC_PLACEMENT_BIDIRECTIONAL;
+}
+
+/* The parts that a microbatch goes through: p*v, or p where the chunks are replicas or slices; and how many of a
+ * stage's v chunks it visits, one share of the stage each. */
 int pc_placement_parts(pc_placement placement, int devices, int chunks);
 int pc_placement_visited(pc_placement placement, int chunks);
 

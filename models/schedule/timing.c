@@ -2,6 +2,8 @@
 
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
+#include "models/schedule/copies.h"
+#include "models/schedule/dependencies.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,6 +26,7 @@ typedef struct lane {
 /* How far a stage has come. */
 typedef struct stage_state {
     int64_t next; /* the position of the pass it runs next */
+    pc_copy_lanes copy;
     pc_stage_timing sums;
 } stage_state;
 
@@ -46,6 +49,8 @@ struct pc_timing {
     pc_time *start, *end;     /* by position */
     const pc_time *durations; /* by position, in place of the lanes'; or NULL */
     const pc_time *delays;    /* likewise */
+    const pc_copies *copies;  /* to the host, and: */
+    pc_copy_plan plan;
 };
 
 /* In the rows of ends, what is no time: a pass that is not done, and one that is not done and that a stage waits for.
@@ -68,6 +73,7 @@ void pc_timing_free(pc_timing *timing) {
     buffer *buffers[] = {&timing->of_lanes, &timing->of_states, &timing->of_stages, &timing->of_ready,
                          &timing->of_ends,  &timing->of_done,   &timing->of_start,  &timing->of_end};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) pc_free(buffers[i]->block);
+    pc_copy_plan_free(&timing->plan);
     pc_free(timing);
 }
 
@@ -132,7 +138,8 @@ static source find_source(const pc_timing *t, const pc_schedule *schedule, const
     if (part < 0 || part == pc_placement_parts(placement, devices, schedule->chunks)) return (source){t->zeros, 0};
     /* Where it matters which microbatch asks, chunk c is that of microbatch c. */
     int from = pc_placement_stage(placement, devices, part, chunk);
-    int64_t row = (int64_t)from * schedule->chunks + pc_placement_chunk(placement, devices, part, chunk);
+    pc_pass asks = {chunk, (int16_t)chunk, 0};
+    int64_t row = (int64_t)from * schedule->chunks + pc_pass_chunk_in(schedule, asks, part);
     return (source){ends + row * schedule->microbatches, from == stage ? 0 : pc_costs_delay(costs, from, stage)};
 }
 
@@ -184,14 +191,41 @@ static void prepare(pc_timing *t, const pc_schedule *schedule, const pc_costs *c
     }
 }
 
-/* ---- the walk ---- */
-
-typedef enum verdict { RUNS, BROKEN, RAN_OVER } verdict;
-
 static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
     return (uint32_t)pass.microbatch < (uint32_t)schedule->microbatches &&
            (uint32_t)pass.chunk < (uint32_t)schedule->chunks && (uint32_t)pass.kind < PC_PASS_KINDS;
 }
+
+/* ---- slices ---- */
+
+/* Whether the slices of each microbatch stand in their order on a stage: forward in F, and back again in B and BW. A
+ * slice's F and BW are done when the next one in that order comes. */
+static bool keeps_slices(uint8_t *done, const pc_schedule *schedule, int stage) {
+    int last = schedule->chunks - 1, m = schedule->microbatches;
+    memset(done, 0, (size_t)schedule->chunks * (size_t)m);
+    for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        bool is_back = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
+        if (!is_in_range(schedule, pass)) return false;
+        if (pass.kind != PC_PASS_F && !is_back) continue;
+        uint8_t *own = &done[(int64_t)pass.chunk * m + pass.microbatch], mark = is_back ? BW : F;
+        bool is_first = pass.chunk == (is_back ? last : 0);
+        if (!is_first && !(own[is_back ? m : -m] & mark)) return false;
+        *own |= mark;
+    }
+    return true;
+}
+
+/* The order within a stage delays nothing, so that the walk need not know it. */
+static bool keeps_all_slices(const pc_timing *t, const pc_schedule *schedule) {
+    for (int stage = 0; stage < schedule->devices; stage++)
+        if (!keeps_slices(t->done, schedule, stage)) return false;
+    return true;
+}
+
+/* ---- the walk ---- */
+
+typedef enum verdict { RUNS, BROKEN, RAN_OVER } verdict;
 
 /* Runs one pass whose input is done, `*now` being the end of the one before. */
 static inline verdict run_pass(pc_timing *t, const lane *way, pc_pass pass, int64_t position, pc_time delay,
@@ -212,6 +246,24 @@ static inline verdict run_pass(pc_timing *t, const lane *way, pc_pass pass, int6
     return RUNS;
 }
 
+/* A backward pass whose activations are on the host waits for them. */
+static pc_time wait_for_copy(pc_timing *t, const pc_schedule *schedule, int stage, int64_t position,
+                             pc_copy_lanes *lanes, pc_time now) {
+    int64_t at = (int64_t)stage * schedule->chunks + schedule->passes[position].chunk;
+    if (t->plan.mark[position] != PC_COPY_BACK) return now;
+    int64_t before = position - 1 - t->copies->ahead[at];
+    pc_time before_ps = before < schedule->offsets[stage] ? 0 : t->end[before];
+    pc_time back_ps =
+        pc_copy_back(lanes, before_ps, t->plan.out_end_ps[t->plan.partner[position]], t->copies->back_ps[at]);
+    return back_ps > now ? back_ps : now;
+}
+
+static void copy_out(pc_timing *t, const pc_schedule *schedule, int stage, int64_t position, pc_copy_lanes *lanes) {
+    int64_t at = (int64_t)stage * schedule->chunks + schedule->passes[position].chunk;
+    if (t->plan.mark[position] == PC_COPY_OUT)
+        t->plan.out_end_ps[position] = pc_copy_out(lanes, t->end[position], t->copies->out_ps[at]);
+}
+
 /* Runs a stage until it has to wait or has no more passes. */
 static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
     stage_state state = t->states[stage];
@@ -228,8 +280,10 @@ static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
         }
         pc_time duration = durations ? durations[state.next] : x->duration_ps;
         pc_time delay = delays ? delays[state.next] : x->delay_ps;
+        if (t->copies) now = wait_for_copy(t, schedule, stage, state.next, &state.copy, now);
         verdict found = run_pass(t, x, pass, state.next, delay, duration, &now);
         if (found != RUNS) return found;
+        if (t->copies) copy_out(t, schedule, stage, state.next, &state.copy);
         state.sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) state.sums.work_ps += duration;
     }
@@ -395,6 +449,11 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     pc_code code = check_costs(schedule, costs, error);
     if (code) return code;
     if (!make_room(timing, schedule)) return pc_error_no_memory(error);
+    timing->copies = pc_costs_have_copies(costs) ? &costs->copies : NULL;
+    if (timing->copies) code = pc_copy_plan_make(schedule, costs, &timing->plan, error);
+    if (code) return code;
+    bool is_cut = schedule->placement == PC_PLACEMENT_SLICES;
+    if (is_cut && !keeps_all_slices(timing, schedule)) return explain(schedule, costs, BROKEN, error);
     prepare(timing, schedule, costs);
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
     verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);

@@ -18,7 +18,8 @@ static const double *times_of(const pc_unit_costs *units, const pc_unit_shape *s
                               int *shares) {
     *shares = pc_placement_visited(shape->placement, shape->chunks);
     if (units->part_count == 0) return units->times;
-    if (units->part_count != parts_of(shape)) return units->part_times[device];
+    if (units->part_count != parts_of(shape) || shape->placement == PC_PLACEMENT_SLICES)
+        return units->part_times[device];
     *shares = 1;
     return units->part_times[pc_placement_part(shape->placement, shape->devices, device, chunk)];
 }
@@ -54,12 +55,23 @@ static extent extent_of_each(const pc_unit_costs *units, const pc_unit_shape *sh
     return x;
 }
 
+/* How much shorter than the mean the shortest slice is. */
+static double least_slice(const pc_unit_costs *units, int slices) {
+    double least = INFINITY, all = 0.0;
+    for (int i = 0; i < slices; i++) {
+        least = fmin(least, units->slice_times[i]);
+        all += units->slice_times[i];
+    }
+    return least * slices / all;
+}
+
 /* Whole ticks for times in the user's unit, 10^9 a unit. More where the smallest of them would be less than 10^6 ticks,
  * so that rounding does not show whatever the unit. Fewer where the whole pipeline, one pass after the other, would not
  * fit into the clock; 0 where no number of ticks does. */
 double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
     const double most = 0x1p61, least = 1e6;
     extent x = units->part_count > 0 ? extent_of_each(units, shape) : extent_of_all(units, shape);
+    if (units->slice_times) x.smallest *= least_slice(units, shape->chunks);
     double whole = (x.whole + 2.0 * units->comm * shape->chunks * shape->devices) * shape->microbatches;
     double smallest =
         units->comm > 0.0 && units->comm / shape->chunks < x.smallest ? units->comm / shape->chunks : x.smallest;
@@ -71,8 +83,24 @@ double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
 
 /* ---- costs ---- */
 
+/* The share of a stage's times that the slices before one have. */
+static double share_before(const pc_unit_costs *units, int chunk, int shares) {
+    double before = 0.0, all = 0.0;
+    for (int i = 0; i < shares; i++) {
+        if (i < chunk) before += units->slice_times[i];
+        all += units->slice_times[i];
+    }
+    return chunk == shares ? 1.0 : before / all;
+}
+
+/* Of `whole`, what the chunks before one take. */
+static int64_t time_before(const pc_unit_costs *units, double whole, int chunk, int shares) {
+    return llround(units->slice_times ? whole * share_before(units, chunk, shares) : whole * chunk / shares);
+}
+
 /* A chunk's share of a stage's times, chunk by chunk so that the chunks sum up to the stage. */
-static void fill_times(const double times[3], double ticks, int share, int shares, pc_time *duration_ps) {
+static void fill_times(const pc_unit_costs *units, const double times[3], double ticks, int share, int shares,
+                       pc_time *duration_ps) {
     const double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = times[0],
                                            [PC_PASS_B] = times[1],
                                            [PC_PASS_W] = times[2],
@@ -80,7 +108,7 @@ static void fill_times(const double times[3], double ticks, int share, int share
                                            [PC_PASS_R] = times[0]};
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
         double whole = of_kind[kind] * ticks;
-        duration_ps[kind] = llround(whole * (share + 1) / shares) - llround(whole * share / shares);
+        duration_ps[kind] = time_before(units, whole, share + 1, shares) - time_before(units, whole, share, shares);
     }
 }
 
@@ -90,7 +118,7 @@ static void fill_costs(const pc_unit_costs *units, const pc_unit_shape *shape, d
             int64_t i = pc_costs_index(costs, d, c);
             int shares;
             const double *times = times_of(units, shape, d, c, &shares);
-            fill_times(times, ticks, c % shares, shares, &costs->duration_ps[i * PC_PASS_KINDS]);
+            fill_times(units, times, ticks, c % shares, shares, &costs->duration_ps[i * PC_PASS_KINDS]);
             costs->activation_bytes[i] = PC_UNIT_CHUNK_BYTES;
             costs->activation_b_bytes[i] = llround(units->release_b * (double)PC_UNIT_CHUNK_BYTES);
             costs->activation_kept_bytes[i] = llround(units->keep * (double)PC_UNIT_CHUNK_BYTES);

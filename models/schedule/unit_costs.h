@@ -14,6 +14,8 @@ typedef struct pc_unit_costs {
     double times[3]; /* F, B and W of a microbatch on a stage, all of its chunks together */
     int part_count;  /* 0: these hold for all stages; p: of each stage; p times v: of each part of the model */
     const double (*part_times)[3]; /* [part_count], stages in their order, parts in the model's; borrowed */
+    const double *slice_times;     /* of schedules with slices how long those take to each other, above zero, a number a
+                                    * slice; borrowed. NULL: all as long */
     double comm;                   /* from one stage to the next */
     double release_b;              /* the fraction of an activation that B gives back, where W gives back the rest */
     double keep;                   /* the fraction that an F which is recomputed keeps */

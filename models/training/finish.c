@@ -57,7 +57,8 @@ static pc_time reduce_stage(const pc_outline *outline, int d, const pc_pipeline_
         pc_time share = (last_end[c] - last_start[c]) / x->buckets;
         for (int32_t k = 0; k < x->buckets; k++) {
             pc_time ready = known ? known[k] : last_end[c] - share * (x->buckets - 1 - k);
-            stream = pc_max(stream, pc_outline_overlaps_gradients(outline) ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
+            stream =
+                pc_max(stream, pc_outline_overlaps_gradients(outline) ? ready : ends->stage_end_ps[d]) + x->reduce_ps;
         }
     }
     return stream;

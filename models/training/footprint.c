@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/schedule/copy_levels.h"
 #include "models/schedule/dependencies.h"
 
 #include <stdio.h>
@@ -134,17 +135,80 @@ static void note_activations(const pc_outline *outline, int device, pc_time full
     note(outline, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
 }
 
+/* ---- the host ---- */
+
+static void note_host(const pc_outline *outline, int device, int64_t bytes, pc_iteration *iteration) {
+    int64_t share = pc_machine_host_memory(&outline->spec->machine);
+    iteration->status = PC_RUN_OUT_OF_MEMORY;
+    pc_write_message(iteration->message, sizeof iteration->message,
+                     "stage %d: host memory: %.4g GiB a GPU of a share of %.4g GiB: %.3g GiB too much", device,
+                     (double)bytes / PC_BYTES_PER_GIB, (double)share / PC_BYTES_PER_GIB,
+                     (double)(bytes - share) / PC_BYTES_PER_GIB);
+}
+
+/* What F has sent and no backward pass fetched yet, the most, where copies are part of passes. */
+static int64_t most_on_host(const pc_outline *outline, const pc_schedule *schedule, int d) {
+    int64_t level = 0, most = 0;
+    for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        int64_t bytes = pc_outline_part(outline, d, pass.chunk)->activation.offloaded;
+        if (pass.kind == PC_PASS_F) level += bytes;
+        most = pc_max(most, level);
+        if (pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW) level -= bytes;
+    }
+    return most;
+}
+
+/* A host that nobody knows the size of has room for all. */
+static void add_host(const pc_outline *outline, const pc_schedule *schedule, const pc_copy_levels *levels,
+                     pc_iteration *iteration) {
+    int64_t share = pc_machine_host_memory(&outline->spec->machine), missing = 0;
+    int worst = -1;
+    for (int d = 0; d < outline->devices; d++) {
+        int64_t bytes =
+            outline->device[d].host_bytes + (levels ? levels->host_bytes[d] : most_on_host(outline, schedule, d));
+        iteration->memory[d].host_bytes = bytes;
+        if (share == 0 || bytes - share <= missing) continue;
+        missing = bytes - share;
+        worst = d;
+    }
+    if (worst >= 0 && !iteration->status) note_host(outline, worst, iteration->memory[worst].host_bytes, iteration);
+}
+
+/* ---- activations of a schedule ---- */
+
+/* Where copies run beside passes, their levels say it. */
+static climb climb_levels(const pc_copy_levels *levels, int64_t room_bytes, int d) {
+    climb found = {.full_ps = -1};
+    for (int64_t i = levels->offsets[d]; i < levels->offsets[d + 1]; i++) {
+        int64_t level = levels->level_bytes[i];
+        if (level <= found.peak) continue;
+        found.peak = level;
+        found.peak_ps = levels->time_ps[i];
+        if (found.full_ps < 0 && level > room_bytes) found.full_ps = found.peak_ps;
+    }
+    return found;
+}
+
 pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
-                                 const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
-                                 pc_error *error) {
+                                 const pc_time *start_ps, const pc_time *end_ps, const pc_memory_seen *seen,
+                                 pc_iteration *iteration, pc_error *error) {
     pc_pass_index index;
+    pc_copy_levels levels = {0};
     int worst = -1;
     pc_time full_ps = 0;
     int64_t missing = 0;
-    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
-    if (code) return code;
+    bool has_copies = pc_costs_have_copies(costs);
+    pc_code code = has_copies ? pc_copy_levels_make(schedule, costs, start_ps, end_ps, &levels, error) : PC_OK;
+    if (!code) code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    if (code) {
+        pc_copy_levels_free(&levels);
+        return code;
+    }
     for (int d = 0; d < outline->devices; d++) {
-        climb found = climb_stage(schedule, &index, costs, pc_outline_room(outline, d), start_ps, d);
+        int64_t room = pc_outline_room(outline, d);
+        climb found =
+            has_copies ? climb_levels(&levels, room, d) : climb_stage(schedule, &index, costs, room, start_ps, d);
         pc_device_memory *x = &iteration->memory[d];
         int64_t step_bytes = outline->device[d].step_bytes;
         x->activations = found.peak;
@@ -161,6 +225,8 @@ pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *s
         worst = d;
     }
     if (worst >= 0) note_activations(outline, worst, full_ps, iteration);
+    add_host(outline, schedule, has_copies ? &levels : NULL, iteration);
+    pc_copy_levels_free(&levels);
     pc_pass_index_free(&index);
     return PC_OK;
 }

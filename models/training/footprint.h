@@ -19,11 +19,12 @@ typedef struct pc_memory_seen {
     const pc_time *overdrawn_ps;
 } pc_memory_seen;
 
-/* Adds the activations of a schedule whose passes start at these times, by position; out of memory, as above, where
+/* Adds the activations of a schedule whose passes start and end at these times, by position, and what the hosts hold;
+ * out of memory, as above, where
  * some stage's peak is more than its capacity. `seen`: NULL if the order alone has to say when. */
 pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
-                                 const pc_time *start_ps, const pc_memory_seen *seen, pc_iteration *iteration,
-                                 pc_error *error);
+                                 const pc_time *start_ps, const pc_time *end_ps, const pc_memory_seen *seen,
+                                 pc_iteration *iteration, pc_error *error);
 
 /* A pass that waits in vain for memory. */
 typedef struct pc_pass_stuck {

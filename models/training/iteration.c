@@ -289,8 +289,8 @@ static pc_code time_expanded(iteration_run *run, pc_timing *timing, const pc_cos
 
 static pc_code conclude(iteration_run *run, const timed *times, const pc_memory_seen *seen, bool with_trace,
                         pc_iteration *iteration, pc_error *error) {
-    pc_code code =
-        pc_footprint_activations(&run->outline, &run->schedule, &run->costs, times->start_ps, seen, iteration, error);
+    pc_code code = pc_footprint_activations(&run->outline, &run->schedule, &run->costs, times->start_ps, times->end_ps,
+                                            seen, iteration, error);
     if (code || iteration->status) return code;
     code = finish(run, times, with_trace, iteration, error);
     return code ? code : fill_in_exposed(run, iteration, error);

@@ -58,9 +58,9 @@ typedef enum pc_gradient_sync {
 } pc_gradient_sync;
 
 /* Of units. 2: fully_shard, whose gathers and reductions copy between parameters and their buffers. 1:
- * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters are
- * views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they are
- * sent. */
+ * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters
+ * are views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they
+ * are sent. */
 typedef enum pc_fsdp_version { PC_FSDP_2, PC_FSDP_1, PC_FSDP_MEGATRON } pc_fsdp_version;
 
 /* NORM: all stages wait for the global gradient norm before the step. POST_VALIDATION: nobody waits, a step is undone
@@ -76,6 +76,7 @@ typedef struct pc_iteration_spec {
     pc_cut cut;
     pc_machine machine;
     pc_rank_order order;
+    int sequence_slices;           /* of schedules that have slices, where a plan chooses them; 0: their own */
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */
@@ -96,7 +97,6 @@ typedef struct pc_iteration_spec {
     pc_fsdp_version fsdp_version;
     pc_step step;
     pc_optimizer_kernels optimizer_kernels;
-    bool cuda_graphs; /* the host launches a captured iteration as one: no launch takes time of its own */
     pc_granularity granularity;
     pc_network_mode network;
     pc_engine_mode engine;
@@ -131,6 +131,7 @@ typedef struct pc_device_memory {
     int64_t peak_bytes;
     pc_time peak_ps;
     int64_t capacity_bytes;
+    int64_t host_bytes; /* of the host's memory, for this GPU, the most */
 } pc_device_memory;
 
 /* What an iteration's time goes into beside the kernels of the busiest stage and the spec's overhead, in seconds, none

@@ -44,15 +44,6 @@ pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error) 
                             "iteration: jitter %g%s; expected 0 to 10, and replicas expanded or samples where it is "
                             "not 0",
                             spec->jitter, has_replicas ? "" : " of folded replicas");
-    if (spec->cut.offload_layers > 0 && spec->machine.host_link_bytes_per_s <= 0)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "activation_offload_layers on machine %s, which has no host_link; expected a machine that "
-                            "has one",
-                            spec->machine.name);
-    if (spec->cut.offload_layers > 0 && spec->generator->splits)
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "activation_offload_layers with a schedule that has W apart; expected one without, as 1f1b");
     if (spec->expands && spec->granularity == PC_GRANULARITY_OPERATIONS)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "iteration: expanded replicas by operations; expected them by passes");

@@ -206,6 +206,7 @@ static pc_code build(lowering *lowered) {
     if (!code) code = lowering_make_units(lowered);
     if (!code) code = make_room(lowered);
     if (!code) code = add_devices(lowered);
+    if (!code) code = lowering_add_copiers(lowered);
     for (int d = 0; !code && d < lowered->outline->devices; d++) code = add_stage(lowered, d);
     for (int r = 0; !code && r < lowered->how.replicas; r++) code = lowering_add_transfers(lowered, r);
     if (!code) code = lowering_add_tail(lowered);
@@ -218,8 +219,9 @@ static void demolish(lowering *lowered) {
         pc_free(lowered->sendings[i]);
     }
     void *arrays[] = {lowered->recipes,  lowered->sendings, lowered->first,   lowered->first_f, lowered->bucket,
-                      lowered->gathered, lowered->spine,    lowered->over_ps, lowered->units};
+                      lowered->gathered, lowered->spine,    lowered->over_ps, lowered->units,   lowered->copied_out};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
+    pc_copy_plan_free(&lowered->copy_plan);
     pc_pass_index_free(&lowered->index);
     pc_costs_free(&lowered->costs);
     pc_lanes_free(&lowered->lanes);

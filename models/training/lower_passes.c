@@ -324,6 +324,7 @@ static void find_bytes(lowering *lowered, int device, pc_pass pass) {
     bool is_recomputed = pass.kind == PC_PASS_F && pc_pass_is_recomputed(&lowered->index, device, pass);
     lowered->take_bytes = pc_costs_taken(&lowered->costs, device, pass, is_recomputed);
     lowered->give_bytes = pc_costs_given(&lowered->costs, device, pass);
+    lowering_add_copied_bytes(lowered, device, pass);
 }
 
 /* F of a chunk that is not ready at once; all of them, for they need not run in order. */
@@ -375,6 +376,8 @@ static pc_code add_pass(lowering *lowered, int replica, int device, int64_t posi
     lowered->first[row] = lowered->spine[0];
     lowered->last[row] = lowered->spine[lowered->spine_count - 1];
     if (!lowered->how.is_closed) lowered->leaves[row] = lowered->last[row];
+    code = lowering_add_copies(lowered, replica, device, position);
+    if (code) return code;
     return lowered->waiter ? add_waiter(lowered, replica, device, position) : PC_OK;
 }
 

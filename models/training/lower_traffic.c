@@ -59,7 +59,7 @@ static pc_code add_to_stream(lowering *lowered, int device, const pc_sendings *s
  * several. */
 static int reduction_courses(const pc_outline *outline, int device, int chunk, pc_collective_course courses[2]) {
     const pc_machine *machine = &outline->spec->machine;
-    double bytes = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
+    double bytes = pc_outline_gradient_bytes(outline, device, chunk);
     courses[0] = pc_collective_course_of(machine, pc_outline_reducing(outline), pc_outline_reduction(outline),
                                          PC_ALGORITHM_BEST, bytes);
     if (!pc_outline_reduces_twice(outline)) return 1;
@@ -97,7 +97,8 @@ pc_code lowering_add_gathers(lowering *lowered, int device) {
         code = bucket_sendings(lowered, groups, courses, 1, 1, lowered->outline->chunks_of[at].gather_ps, &bucket);
         for (int64_t k = lowered->bucket[at]; !code && k < lowered->bucket[at + 1]; k++) {
             lowered->lanes.now = (pc_flow_note){.sort = PC_FLOW_GATHER, .chunk = chunk, .microbatch = -1};
-            code = add_to_stream(lowered, device, &bucket, NULL);
+            bool is_own = pc_outline_part(lowered->outline, device, chunk)->part.slice == 0; /* or the first slice's */
+            if (is_own) code = add_to_stream(lowered, device, &bucket, NULL);
             lowered->gathered[k] = lowered->stream[device];
         }
     }
@@ -165,7 +166,9 @@ static pc_code add_reductions_of(lowering *lowered, int device, bool of_last, bo
     for (int64_t i = lowered->schedule->offsets[device]; !code && i < lowered->schedule->offsets[device + 1]; i++) {
         pc_pass pass = lowered->schedule->passes[i];
         bool is_last = lowered->last_back[lowering_cell(lowered, device, pass.chunk)] == i;
-        if (pc_pass_adds_gradients(pass) && (is_last ? of_last : of_others)) code = add_reduction(lowered, device, i);
+        bool has_own = pc_outline_part(lowered->outline, device, pass.chunk)->part.slice == 0;
+        if (has_own && pc_pass_adds_gradients(pass) && (is_last ? of_last : of_others))
+            code = add_reduction(lowered, device, i);
     }
     return code;
 }

@@ -6,6 +6,7 @@
 #ifndef PC_MODELS_TRAINING_LOWERING_H
 #define PC_MODELS_TRAINING_LOWERING_H
 
+#include "models/schedule/copies.h"
 #include "models/schedule/dependencies.h"
 #include "models/training/lanes.h"
 #include "models/training/lower.h"
@@ -48,6 +49,10 @@ typedef struct lowering {
     int32_t *sender; /* [places][2]: processors that send, through NICs and into the domain; or PC_NO_TASK */
     int32_t *afters; /* [replicas]: what a collective waits for */
     int32_t *ended;  /* [devices]: with which the stage has its gradients, and all that comes before its step */
+    /* Where activations go to the host; NULL elsewhere. */
+    int32_t *copied_out; /* by replica and position: the task with which those of an F are there; or PC_NO_TASK */
+    pc_copy_plan copy_plan;
+    int32_t copier;           /* the first of the processors that copy: two a place, out and back */
     int32_t *step, *overhead; /* [places]: the optimizer's step; the constant, or PC_NO_TASK */
     /* Of the pass at work: its tasks on the processor, and how much of its time is over with each; what it takes and
      * gives. */
@@ -100,6 +105,11 @@ pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps,
 pc_code lowering_make_units(lowering *lowered);
 bool lowering_has_units(const lowering *lowered, int device, pc_pass pass);
 pc_code lowering_add_units(lowering *lowered, int device, pc_pass pass, piece last);
+/* lower_copies.c: copies between the GPUs and their hosts: what they run on; what a pass takes and gives of memory
+ * beside what costs say; and what goes behind a pass, or comes before it. */
+pc_code lowering_add_copiers(lowering *lowered);
+void lowering_add_copied_bytes(lowering *lowered, int device, pc_pass pass);
+pc_code lowering_add_copies(lowering *lowered, int replica, int device, int64_t position);
 
 /* lower_traffic.c: collectives of data parallelism before and behind the passes; messages; and what keeps their order.
  */

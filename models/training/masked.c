@@ -33,14 +33,21 @@ static pc_code add_pass(const pc_outline *outline, const pc_part *part, pc_pass_
     return code;
 }
 
-/* Every part once: all see as many microbatches. */
+static pc_code add_kinds(const pc_outline *outline, const pc_part *part, counted *sum, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
+        if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+            code = add_pass(outline, part, (pc_pass_kind)kind, sum, error);
+    return code;
+}
+
+/* Every part once, and every slice of it: all see as many microbatches. */
 static pc_code add_parts(const pc_outline *outline, counted *sum, pc_error *error) {
     pc_code code = PC_OK;
     for (int number = 0; !code && number < outline->parts; number++) {
         pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
-        for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
-                code = add_pass(outline, &part, (pc_pass_kind)kind, sum, error);
+        for (; !code && part.slice < pc_cut_slices(&outline->cut); part.slice++)
+            code = add_kinds(outline, &part, sum, error);
     }
     return code;
 }

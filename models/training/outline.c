@@ -4,11 +4,13 @@
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/training/expand_replicas.h"
+#include "models/training/offload_spec.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 
+#include <math.h>
 #include <string.h>
 
 pc_code pc_outline_time(const char *what, double seconds, int32_t times, pc_time *time, pc_error *error) {
@@ -27,6 +29,7 @@ static int chunks_of_spec(const pc_iteration_spec *spec) {
 static pc_cut full_cut(const pc_iteration_spec *spec) {
     pc_cut cut = spec->cut;
     cut.chunks = chunks_of_spec(spec);
+    cut.slices = spec->generator->placement == PC_PLACEMENT_SLICES ? cut.chunks : 0;
     if (spec->generator->recomputes && cut.recompute == PC_RECOMPUTE_NONE) cut.recompute = PC_RECOMPUTE_FULL;
     return cut;
 }
@@ -82,6 +85,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_code code = check_shard_group(spec, error);
     if (!code) code = check_units(spec, error);
     if (!code) code = check_optimizer(spec, error);
+    if (!code) code = pc_offload_can_be(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
@@ -102,12 +106,14 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
 static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->wide_layers == b->wide_layers && a->local_layers == b->local_layers &&
            a->has_embedding == b->has_embedding && a->has_head == b->has_head && a->recompute == b->recompute &&
-           a->recompute_layers == b->recompute_layers && a->recompute_modules == b->recompute_modules;
+           a->recompute_layers == b->recompute_layers && a->recompute_modules == b->recompute_modules &&
+           a->offloaded_layers == b->offloaded_layers && a->slice == b->slice;
 }
 
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
     int number = pc_placement_part(outline->placement, outline->devices, device, chunk), sort = 0;
     pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
+    if (outline->cut.slices > 0) part.slice = chunk;
     while (sort < outline->sort_count && !is_same_part(&outline->part_costs[sort].part, &part)) sort++;
     outline->chunks_of[(int64_t)device * outline->chunks + chunk].sort = sort;
     if (sort < outline->sort_count) return PC_OK;
@@ -194,7 +200,8 @@ static pc_group gradient_group(const pc_outline *outline, pc_group group) {
 
 static bool make_arrays(pc_outline *outline) {
     size_t devices = (size_t)outline->devices, cells = devices * (size_t)outline->chunks;
-    outline->part_costs = pc_alloc((size_t)outline->parts, sizeof *outline->part_costs);
+    size_t sorts = (size_t)outline->parts * (size_t)pc_cut_slices(&outline->cut);
+    outline->part_costs = pc_alloc(sorts, sizeof *outline->part_costs);
     outline->chunks_of = pc_alloc(cells, sizeof *outline->chunks_of);
     outline->device = pc_alloc(devices, sizeof *outline->device);
     return outline->part_costs && outline->chunks_of && outline->device;
@@ -268,7 +275,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
                        .placement = spec->generator->placement,
                        .devices = spec->cut.pp,
                        .chunks = chunks_of_spec(spec)};
-    if (spec->cuda_graphs) made.cost.launch_s = 0;
+    if (spec->cut.graphs & (int32_t)PC_GRAPHS_ITERATION) made.cost.launch_s = 0;
     made.parts = pc_placement_parts(made.placement, made.devices, made.chunks);
     made.shares_embedding = pc_placement_stage(made.placement, made.devices, 0, 0) ==
                             pc_placement_stage(made.placement, made.devices, made.parts - 1, 0);
@@ -363,6 +370,28 @@ static pc_code set_duration(const pc_outline *outline, int device, pc_pass pass,
     return PC_OK;
 }
 
+static double shortest_pass_s(const pc_outline *outline, int device) {
+    double shortest = PC_OUTLINE_SECONDS_MAX;
+    for (int c = 0; c < outline->chunks; c++)
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
+                shortest = fmin(shortest, pc_outline_pass_s(outline, device, (pc_pass){0, (int16_t)c, (int16_t)kind}));
+    return shortest;
+}
+
+/* Out and back at the same rate; two passes ahead, unless any pass hides it, so that no faster link makes waits. */
+static pc_code set_copies(const pc_outline *outline, int device, const pc_part_activation *held, int64_t row,
+                          pc_costs *costs, pc_error *error) {
+    const pc_copies *copies = &costs->copies;
+    double seconds = (double)held->offloaded / pc_machine_host_link(&outline->spec->machine);
+    pc_code code = pc_outline_time("copy to the host", seconds, 1, &copies->out_ps[row], error);
+    copies->back_ps[row] = copies->out_ps[row];
+    copies->ahead[row] = seconds > shortest_pass_s(outline, device) ? 2 : 1;
+    copies->bytes[row] = held->offloaded;
+    copies->b_bytes[row] = held->offloaded_b;
+    return code;
+}
+
 static pc_code set_chunk(const pc_outline *outline, int device, int chunk, int without, pc_costs *costs,
                          pc_error *error) {
     const pc_part_activation *held = &pc_outline_part(outline, device, chunk)->activation;
@@ -371,6 +400,7 @@ static pc_code set_chunk(const pc_outline *outline, int device, int chunk, int w
     costs->activation_bytes[row] = held->taken;
     costs->activation_b_bytes[row] = held->b_frees;
     costs->activation_kept_bytes[row] = held->kept;
+    if (pc_costs_have_copies(costs)) code = set_copies(outline, device, held, row, costs, error);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
             code = set_duration(outline, device, (pc_pass){0, (int16_t)chunk, (int16_t)kind}, without, costs, error);
@@ -458,6 +488,7 @@ static bool leaves_gradients(const pc_outline *outline) {
 static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
     bool gathers = pc_outline_gathers_first(outline) && !(without & PC_WITHOUT_DATA_PARALLEL);
     pc_code code = gathers ? pc_costs_add_ready(costs, error) : PC_OK;
+    if (!code && pc_offload_is_beside_passes(&outline->cut.offload)) code = pc_costs_add_copies(costs, error);
     costs->recomputes_in_b = pc_outline_recomputes_in_b(outline);
     costs->leaves_gradients = leaves_gradients(outline);
     for (int d = 0; !code && d < outline->devices; d++) {

@@ -43,6 +43,7 @@ typedef struct pc_part_cost {
     pc_pass_cost pass[PC_PASS_KINDS]; /* of the kinds that the schedule has */
     pc_part_activation activation;
     int64_t parameters;  /* of one TP rank */
+    int64_t trained;     /* of them, those that have gradients (pc_part_trained) */
     int64_t low_weights; /* of them, those that a recipe has in few bits (pc_part_low_weights) */
 } pc_part_cost;
 
@@ -72,10 +73,12 @@ typedef struct pc_chunk_outline {
 
 typedef struct pc_device_outline {
     int64_t parameter_count; /* of all its chunks, a shared embedding once */
-    int64_t low_weights;     /* of them, those of few bits */
+    int64_t trained_count;   /* of them, those that have gradients */
+    int64_t low_weights;     /* of all, those of few bits */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes; /* in all */
+    int64_t host_bytes;     /* of state that is on the host */
     pc_hop hop;             /* to the next device */
     double message_s;       /* over it, alone */
     pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */

@@ -124,9 +124,9 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {
-    const int64_t numbers[] = {part->layers,       part->wide_layers,
-                               part->local_layers, part->has_embedding,
-                               part->has_head,     pc_recomputation_code(pc_part_recomputation(part))};
+    const int64_t numbers[] = {
+        part->layers,   part->wide_layers,      part->local_layers, part->has_embedding,
+        part->has_head, part->offloaded_layers, part->slice,        pc_recomputation_code(pc_part_recomputation(part))};
     put(writer, numbers, sizeof numbers);
 }
 
@@ -140,7 +140,15 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->cross_entropy_chunks,
                                cut->kernels,
                                cut->transformer_impl,
-                               cut->offload_layers,
+                               cut->graphs,
+                               cut->frozen,
+                               cut->lora.rank,
+                               cut->lora.targets,
+                               bits_of(cut->lora.dropout),
+                               cut->slices,
+                               cut->sequence_split,
+                               cut->offload.kinds,
+                               cut->offload.modules,
                                pc_cut_sums_apart(cut),
                                pc_cut_casts_over(model, cut),
                                pc_cut_gathers_low_weights(model, cut)};

@@ -4,6 +4,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
+#include "models/training/state_host.h"
 
 bool pc_outline_has_wide_shards(const pc_outline *outline) {
     return pc_outline_has_units(outline) && outline->spec->fsdp_version != PC_FSDP_MEGATRON;
@@ -34,7 +35,14 @@ bool pc_outline_reduces_last(const pc_outline *outline) {
 
 /* ---- traffic ---- */
 
-/* Parameters of the embedding, the head and the last norm, as far as the part has them. */
+/* Parameters of the embedding, the head and the last norm, as far as the part has them: those that are trained, and
+ * all. */
+static int64_t end_trained(const pc_outline *outline, const pc_part *part) {
+    pc_part end = *part;
+    end.layers = 0;
+    return pc_part_trained(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
+}
+
 static int64_t end_parameters(const pc_outline *outline, const pc_part *part) {
     pc_part end = *part;
     end.layers = end.wide_layers = 0;
@@ -74,12 +82,12 @@ static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_colle
     return pc_outline_alone(&outline->spec->machine, group, collective, bytes);
 }
 
-/* `gathered` bytes of `parameters`. */
-static pc_code fill_traffic(const pc_outline *outline, double parameters, double gathered, pc_unit_traffic *x,
+/* `gathered` bytes of parameters, so many of them `trained`. */
+static pc_code fill_traffic(const pc_outline *outline, double trained, double gathered, pc_unit_traffic *x,
                             pc_error *error) {
-    double gradients = parameters * pc_cut_gradient_bytes(&outline->cut);
+    double gradients = trained * pc_cut_gradient_bytes(&outline->cut);
     *x = (pc_unit_traffic){0};
-    if (!(parameters > 0)) return PC_OK;
+    if (!(gathered > 0)) return PC_OK;
     pc_alone gather = alone(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, gathered);
     pc_alone reduce = alone(outline, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, gradients);
     pc_alone replicate = {0};
@@ -90,13 +98,16 @@ static pc_code fill_traffic(const pc_outline *outline, double parameters, double
     x->gradient_bytes = gradients;
     x->gather_bytes = gather.sent_bytes;
     x->reduce_bytes = reduce.sent_bytes + replicate.sent_bytes;
-    pc_code code = pc_outline_time("parameters", gather.seconds, 1, &x->gather_ps, error);
-    if (!code) code = pc_outline_time("gradients", reduce.seconds, 1, &x->reduce_ps, error);
+    pc_code code = pc_outline_time("parameters", gather.seconds + pc_outline_share_copy_s(outline, gathered), 1,
+                                   &x->gather_ps, error);
+    if (!code)
+        code = pc_outline_time("gradients", reduce.seconds + pc_outline_share_copy_s(outline, gradients), 1,
+                               &x->reduce_ps, error);
     if (!code) code = pc_outline_time("gradients", replicate.seconds, 1, &x->replicate_ps, error);
     if (!code && copies_out)
         code = pc_outline_time("copy of parameters", copy_s(outline, 2 * gathered), 1, &x->copy_out_ps, error);
     if (!code)
-        code = pc_outline_time("copy of gradients", copy_s(outline, parameters * moved_by_reduction(outline)), 1,
+        code = pc_outline_time("copy of gradients", copy_s(outline, trained * moved_by_reduction(outline)), 1,
                                &x->copy_in_ps, error);
     return code;
 }
@@ -116,12 +127,15 @@ pc_code pc_outline_add_units(const pc_outline *outline, int device, int chunk, p
     int64_t ends = end_parameters(outline, &part->part);
     double layer = layers > 0 ? (double)(part->parameters - ends) / (double)layers : 0;
     double gathered = layers > 0 ? layer_bytes(outline, part, layer) : 0;
+    int64_t trained_ends = end_trained(outline, &part->part);
+    double trained = layers > 0 ? (double)(part->trained - trained_ends) / (double)layers : 0;
     *units = (pc_chunk_units){.count = (int)pc_divide_up(layers, a_unit)};
     int64_t rest = layers - (units->count - 1) * a_unit;
     units->each_share = layers > 0 ? (double)a_unit / (double)layers : 0;
-    pc_code code = fill_traffic(outline, layer * (double)a_unit, gathered * (double)a_unit, &units->each, error);
-    if (!code) code = fill_traffic(outline, layer * (double)rest, gathered * (double)rest, &units->rest, error);
-    return code ? code : fill_traffic(outline, (double)ends, (double)ends * PC_PARAMETER_BYTES, &units->root, error);
+    pc_code code = fill_traffic(outline, trained * (double)a_unit, gathered * (double)a_unit, &units->each, error);
+    if (!code) code = fill_traffic(outline, trained * (double)rest, gathered * (double)rest, &units->rest, error);
+    return code ? code
+                : fill_traffic(outline, (double)trained_ends, (double)ends * PC_PARAMETER_BYTES, &units->root, error);
 }
 
 /* Of units that are gathered and reduced so often. */
@@ -224,11 +238,13 @@ pc_unit_rules pc_outline_unit_rules(const pc_outline *outline) {
  * autograd has made them, and in FSDP2 as wide as they are sent (to_accumulated_grad_if_needed). */
 enum { SHARD_BYTES = 4 };
 
+/* What is frozen has no other copy than that of the passes. */
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
-    int64_t count = held->parameter_count, ranks = outline->shard.ranks;
+    int64_t count = held->trained_count, frozen = held->parameter_count - count, ranks = outline->shard.ranks;
     int whole = outline->spec->fsdp_version == PC_FSDP_1 ? PC_PARAMETER_BYTES : pc_cut_gradient_bytes(&outline->cut);
     if (pc_outline_has_wide_shards(outline)) {
-        held->fixed_parameters = held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
+        held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
+        held->fixed_parameters = pc_divide_up(SHARD_BYTES * count + PC_PARAMETER_BYTES * frozen, ranks);
         held->fixed_optimizer = pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, count), ranks);
     }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
@@ -241,12 +257,15 @@ void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
  * the allocator gives to nothing else: each has the size of the largest end, or of all units on their way. FSDP1
  * gathers into the parameters themselves. */
 int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
-    int64_t ends = 0, largest_end = 0, layer = 0, all = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
+    int64_t ends = 0, largest_end = 0, layer = 0, all = 0, reduced = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
     int64_t at_once = layers_a_unit(outline) * (1 + outline->spec->fsdp_prefetch);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t of_end = end_parameters(outline, &part->part), layers = pc_min(part->part.layers, at_once);
         if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
+        int64_t of_trained = end_trained(outline, &part->part);
+        if (layers > 0) reduced = pc_max(reduced, layers * ((part->trained - of_trained) / part->part.layers));
+        reduced = pc_max(reduced, of_trained);
         ends += of_end;
         all += part->parameters;
         largest_end = pc_max(largest_end, of_end);
@@ -254,5 +273,5 @@ int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
     int64_t largest = pc_max(largest_end, layer);
     int64_t gathered = pc_outline_keeps_parameters(outline) ? all : ends + layer;
     int64_t copied = outline->spec->fsdp_version == PC_FSDP_2 ? largest : 0;
-    return PC_PARAMETER_BYTES * (gathered + copied) + gradient * largest;
+    return PC_PARAMETER_BYTES * (gathered + copied) + gradient * reduced;
 }

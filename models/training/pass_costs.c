@@ -116,8 +116,9 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
 
 double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,
                          double launch_bound_s) {
-    bool copies = part->activation.offloaded > 0 && kind != PC_PASS_R && kind != PC_PASS_W;
-    double copies_s = copies ? (double)part->activation.offloaded / outline->spec->machine.host_link_bytes_per_s : 0;
+    bool is_within = part->activation.offloaded > 0 && !pc_offload_is_beside_passes(&outline->cut.offload);
+    bool copies = is_within && kind != PC_PASS_R && kind != PC_PASS_W;
+    double copies_s = copies ? (double)part->activation.offloaded / pc_machine_host_link(&outline->spec->machine) : 0;
     return copies_s > launch_bound_s ? copies_s : launch_bound_s;
 }
 
@@ -151,5 +152,6 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
+    if (!code) made->trained = pc_part_trained(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     return code;
 }

@@ -105,7 +105,8 @@ typedef struct pc_run_result {
     double link_utilisation_max;
     /* The most over stages; but for activations also of what does not fit in time. */
     int64_t activation_bytes, parameters_bytes, gradients_bytes, optimizer_bytes, buffers_bytes, memory_bytes;
-    double memory_peak_s; /* when the fullest stage is at its fullest */
+    int64_t host_memory_bytes; /* a GPU's share of what is on the host */
+    double memory_peak_s;      /* when the fullest stage is at its fullest */
     pc_bad_days_result bad_days;
     double training_s; /* all of the spec's tokens: by the goodput where jobs were sampled, by the mean iteration where
                         * iterations were, else by iteration_s. NaN if it would never end */

@@ -35,8 +35,7 @@ void pc_outline_fill_in_rates(const pc_outline *outline, const pc_costs *costs, 
     double flops = 0;
     for (int d = 0; d < outline->devices; d++) flops += pc_outline_sum_stage(outline, d).flops;
     iteration->sequences = (double)cut->microbatch_size * (double)cut->microbatches * cut->dp;
-    iteration->model_flops =
-        iteration->sequences * pc_model_flops_per_sequence(&outline->spec->model, cut->tp, cut->seq_len);
+    iteration->model_flops = iteration->sequences * pc_cut_flops_per_sequence(&outline->spec->model, cut);
     iteration->hardware_flops = flops * cut->tp * pc_cut_replicas(cut);
     double of_a_gpu = iteration->iteration_s * gpus;
     iteration->tflops_per_gpu = of_a_gpu > 0 ? iteration->model_flops / of_a_gpu / PC_FLOP_PER_TFLOP : 0;

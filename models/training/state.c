@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/training/outline_units.h"
+#include "models/training/state_host.h"
 #include "models/workload/muon.h"
 
 #include <stddef.h>
@@ -29,25 +30,29 @@ enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
 static int32_t count_buckets(const pc_outline *outline, const pc_part_cost *part) {
     int64_t each = pc_cut_gradient_bytes(&outline->cut), given = outline->spec->bucket_bytes;
     int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
-    int64_t layers = part->part.layers, count = (part->parameters * each - 1) / bucket + 1;
+    int64_t in_them = outline->cut.zero == 3 ? part->parameters : part->trained;
+    int64_t layers = part->part.layers, count = (in_them * each - 1) / bucket + 1;
     if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
     if (outline->cut.zero >= 2 && count < layers) count = layers;
     return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
 }
 
-double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk, int bytes_each) {
+double pc_outline_gradient_bytes(const pc_outline *outline, int device, int chunk) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    return (double)outline->part_costs[x->sort].parameters * bytes_each / x->buckets;
+    return (double)outline->part_costs[x->sort].trained * pc_cut_gradient_bytes(&outline->cut) / x->buckets;
 }
 
-/* What a gather of parameters carries: few bits for those of the recipe, if it gathers them so. */
+/* What a gather of parameters carries: all that ZeRO 3 has cut, otherwise what the step has changed; few bits for those
+ * of the recipe, if it gathers them so. */
 static double gathered_bytes(const pc_outline *outline, int device, int chunk) {
     const pc_low_precision *low = &outline->spec->model.low;
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_part_cost *part = &outline->part_costs[x->sort];
-    if (part->low_weights == 0 || !low->gathers_parameters)
-        return pc_outline_bucket_bytes(outline, device, chunk, PC_PARAMETER_BYTES);
-    double wide = (double)(part->parameters - part->low_weights) * PC_PARAMETER_BYTES;
+    bool is_frozen = pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS && outline->cut.zero < 3;
+    int64_t gathered = outline->cut.zero < 3 ? part->trained : part->parameters;
+    if (part->low_weights == 0 || !low->gathers_parameters || is_frozen)
+        return (double)gathered * PC_PARAMETER_BYTES / x->buckets;
+    double wide = (double)(gathered - part->low_weights) * PC_PARAMETER_BYTES;
     return (wide + (double)pc_product_format_bytes(low->product[0], part->low_weights)) / x->buckets;
 }
 
@@ -93,25 +98,29 @@ static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_erro
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     pc_alone gathering = pc_outline_alone_by(pc_outline_gathering(outline, device, chunk));
     x->gather_bytes = gathering.sent_bytes;
-    return pc_outline_time("parameters", gathering.seconds, x->buckets, &x->gather_ps, error);
+    double copied_s = pc_outline_share_copy_s(outline, gathered_bytes(outline, device, chunk));
+    return pc_outline_time("parameters", gathering.seconds + copied_s, x->buckets, &x->gather_ps, error);
 }
 
-/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. */
+/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. Of the
+ * slices of a sequence the first has them, whose backward pass is the last of its microbatch. */
 static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
     pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_chunk_outline *like = find_like(outline, device, chunk);
     if (like) {
+        bool is_later = outline->part_costs[x->sort].part.slice > 0;
         *x = *like;
-        return pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
+        return !is_later && pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
-    if (outline->dp.ranks <= 1) return PC_OK;
+    if (outline->dp.ranks <= 1 || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
     if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
         return error ? error->code : PC_ERROR_INPUT;
-    double gradients = pc_outline_bucket_bytes(outline, device, chunk, pc_cut_gradient_bytes(&outline->cut));
-    pc_alone reduction = reduce(outline, gradients);
+    pc_alone reduction = reduce(outline, pc_outline_gradient_bytes(outline, device, chunk));
     x->reduce_bytes = reduction.sent_bytes;
-    pc_code code = pc_outline_time("gradients", reduction.seconds, x->buckets, &x->reduce_ps, error);
+    double seconds =
+        reduction.seconds + pc_outline_share_copy_s(outline, pc_outline_gradient_bytes(outline, device, chunk));
+    pc_code code = pc_outline_time("gradients", seconds, x->buckets, &x->reduce_ps, error);
     return code || outline->cut.zero == 0 ? code : add_gathering(outline, device, chunk, error);
 }
 
@@ -129,7 +138,8 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     if (!code) code = pc_outline_time("norm", norm_s, 1, &outline->norm_ps, error);
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
-    if (code || !outline->spec->model.is_tied || first == last) return code;
+    bool is_trained = !(pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_HEAD);
+    if (code || !outline->spec->model.is_tied || !is_trained || first == last) return code;
     pc_group pair = pc_outline_pair(outline, first, last);
     pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
     outline->tied_bytes = tied.sent_bytes;
@@ -224,6 +234,13 @@ static int moved_by_step(const pc_outline *outline) {
     return (copies_gradients(outline) ? held + width : 0) + 3 * width + (is_muon ? 0 : moved_by_update(outline));
 }
 
+/* Of them, those that the GPU does not move of a parameter that the host steps: Adam's, or, where its gradient is
+ * there, all. */
+static int moved_by_host(const pc_outline *outline) {
+    bool has_gradients = outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS;
+    return has_gradients ? moved_by_step(outline) : moved_by_update(outline);
+}
+
 /* Its launches: norm, clipping, Adam, zeroing; and a copy. */
 static int step_launches(const pc_outline *outline) {
     bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
@@ -234,14 +251,15 @@ static int step_launches(const pc_outline *outline) {
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
     if (pc_cut_gives_tensors(&outline->cut)) return held->owners.fullest;
     int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
-    return pc_divide_up(held->parameter_count, dp);
+    return pc_divide_up(held->trained_count, dp);
 }
 
-/* Every rank zeroes all the gradients that it holds. */
+/* Every rank zeroes all the gradients that it holds. What is on the host the CPU steps (state_host.c): of its
+ * parameters Adam has no bytes here. */
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
-    int64_t count = stepped(outline, x);
-    bool is_as_before = d > 0 && x[-1].parameter_count == x->parameter_count &&
+    int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
+    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest &&
                         x[-1].owners.most_step_ps == x->owners.most_step_ps;
     if (is_as_before) {
@@ -250,19 +268,20 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     }
     pc_operations step; /* zeroing what is not used of it would take longer than all the rest */
     step.count = 1;
-    step.list[0] = (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
-                                  .name = "step",
-                                  .function = "adam",
-                                  .batch = 1,
-                                  .m = count,
-                                  .n = 1,
-                                  .k = 1,
-                                  .bytes = moved_by_step(outline) * count + x->fixed_gradients,
-                                  .launches = step_launches(outline),
-                                  .repeat = 1};
+    step.list[0] =
+        (pc_operation){.kind = PC_OPERATION_OPTIMIZER,
+                       .name = "step",
+                       .function = "adam",
+                       .batch = 1,
+                       .m = count,
+                       .n = 1,
+                       .k = 1,
+                       .bytes = moved_by_step(outline) * count + x->fixed_gradients - moved_by_host(outline) * on_host,
+                       .launches = step_launches(outline),
+                       .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
     double seconds = pc_max(sum.kernel_s, sum.launch_bound_s) + pc_time_to_seconds(x->owners.most_step_ps);
-    return pc_outline_time("step", seconds, 1, &x->step_ps, error);
+    return pc_outline_time("step", seconds + pc_outline_host_step_s(outline, on_host), 1, &x->step_ps, error);
 }
 
 /* ---- memory ---- */
@@ -275,23 +294,27 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
     return working;
 }
 
+/* Of two buckets, or of the only one. */
+static int64_t in_buckets(int64_t count, int64_t buckets) {
+    return buckets > 1 && count > 0 ? 2 * ((count - 1) / buckets + 1) : count;
+}
+
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
     bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
     int64_t boundary =
         outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
-    int64_t bucket = 0;
+    int64_t most = 0;
     int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
     if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
-        int64_t held = buckets > 1 ? 2 * ((part->parameters - 1) / buckets + 1) : part->parameters;
-        bucket = pc_max(bucket, held);
+        int64_t gradients = zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) * in_buckets(part->trained, buckets) : 0;
+        most = pc_max(most, gradients + (zero == 3 ? PC_PARAMETER_BYTES * in_buckets(part->parameters, buckets) : 0));
     }
-    int bytes_each = (zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) : 0) + (zero == 3 ? PC_PARAMETER_BYTES : 0);
-    return boundary + bucket * bytes_each;
+    return boundary + most;
 }
 
 int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
@@ -305,7 +328,9 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
 static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outline *held, int ranks) {
     const pc_low_precision *low = &outline->spec->model.low;
     if (held->low_weights == 0 || (outline->cut.zero == 3 && ranks > 1)) return 0;
-    return pc_low_precision_weight_bytes(low, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
+    pc_low_precision kept = *low;
+    if (pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS) kept.copies = pc_low_frozen_copies(low);
+    return pc_low_precision_weight_bytes(&kept, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
 }
 
 /* Whether state and step go by tensors. */
@@ -319,13 +344,15 @@ static void add_memory(pc_outline *outline, int d) {
     pc_cut shared = outline->cut;
     shared.dp = outline->shard.ranks;
     shared.cp = 1;
-    pc_state_bytes state = pc_state_of(&shared, x->parameter_count);
-    x->fixed_parameters = state.parameters + low_weight_bytes(outline, x, shared.dp);
+    pc_state_bytes all = pc_state_of(&shared, x->parameter_count), state = pc_state_of(&shared, x->trained_count);
+    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
-    int64_t working = working_bytes(outline, d),
-            copy = copies_gradients(outline) ? FP32_BYTES * stepped(outline, x) : 0;
+    int64_t working = working_bytes(outline, d), count = stepped(outline, x);
+    int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
+    int64_t copy = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
+    pc_outline_move_state(outline, count, x);
     x->fixed_buffers = working + buffer_bytes(outline, d);
     x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);
@@ -382,6 +409,7 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     for (int c = 0; c < outline->chunks; c++) {
         x->parameter_count += pc_outline_part(outline, d, c)->parameters;
+        x->trained_count += pc_outline_part(outline, d, c)->trained;
         x->low_weights += pc_outline_part(outline, d, c)->low_weights;
     }
     if (!looks_at_tensors(outline)) return PC_OK;

@@ -16,8 +16,8 @@ double pc_outline_tied_bytes(const pc_outline *outline);
 
 enum { PC_PARAMETER_BYTES = 2 };
 
-/* The bytes of one of the chunk's buckets, by bytes a parameter. */
-double pc_outline_bucket_bytes(const pc_outline *outline, int device, int chunk, int bytes_each);
+/* Of one of the chunk's buckets: those parameters that are trained. */
+double pc_outline_gradient_bytes(const pc_outline *outline, int device, int chunk);
 
 /* What the gradients of one bucket go through over the group that pc_outline_reducing gives. That is outline->shard,
  * and a share of them is then all-reduced over outline->replicate, if that has ranks. Where whole tensors are given to

@@ -3,6 +3,8 @@
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
 #include "models/workload/layout.h"
+#include "models/workload/offload_check.h"
+#include "models/workload/sequence_slices.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -46,6 +48,30 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
     if (cut->cross_entropy_chunks < 0)
         return pc_error_set(error, PC_ERROR_INPUT, "cross_entropy_chunks %d; expected at least 1",
                             cut->cross_entropy_chunks);
+    return PC_OK;
+}
+
+/* Adapters are cut over TP, and a tied matrix is trained as a whole or not at all. */
+static pc_code check_frozen(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    const pc_lora *lora = &cut->lora;
+    int32_t ends = PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD, frozen = pc_cut_frozen(cut);
+    if (lora->rank < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "lora.rank %d; expected at least 1, or 0 for no adapters",
+                            (int)lora->rank);
+    if (lora->rank > 0 && !(lora->targets & (int32_t)PC_LORA_ALL))
+        return pc_error_set(error, PC_ERROR_INPUT, "lora: rank %d and no targets; expected one matrix at least",
+                            (int)lora->rank);
+    if (lora->rank % cut->tp != 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "tp %d does not divide lora.rank %d; expected a multiple of tp",
+                            cut->tp, (int)lora->rank);
+    if (frozen & ~(int32_t)(lora->rank > 0 ? PC_FROZEN_ALL : ends))
+        return pc_error_set(error, PC_ERROR_INPUT, "frozen: layers without adapters; expected lora.rank with them");
+    if (model->is_tied && (frozen & ends) != 0 && (frozen & ends) != ends)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "frozen: one end of a model whose head is the embedding's matrix; expected both or none");
+    if (frozen && pc_cut_gives_tensors(cut))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "zero_partition tensor with frozen parameters; expected zero_partition even");
     return PC_OK;
 }
 
@@ -282,21 +308,6 @@ static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int
     return PC_OK;
 }
 
-/* As Megatron-LM, which refuses both (megatron/core/transformer/transformer_config.py). */
-static pc_code check_offload(const pc_model *model, const pc_cut *cut, pc_error *error) {
-    if (cut->offload_layers == 0) return PC_OK;
-    if (cut->offload_layers < 0 || cut->offload_layers > model->layers)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "activation_offload_layers %" PRId64 " of %" PRId64 " layers; expected 0 to all of them",
-                            cut->offload_layers, model->layers);
-    bool recomputes = cut->recompute_of_part || cut->recompute != PC_RECOMPUTE_NONE;
-    if (cut->pp == 1 && cut->chunks <= 1 && !recomputes) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "activation_offload_layers %" PRId64 " beside %s; expected neither pipeline nor recomputation "
-                        "with it",
-                        cut->offload_layers, recomputes ? "recompute" : "pp or chunks over 1");
-}
-
 /* ---- what a recipe asks of dimensions ---- */
 
 /* Every product's rows and inner dimension, in all three roles: tokens, and both sides of the rank's matrices. */
@@ -345,10 +356,12 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_documents(model, cut, error))) return code;
     if ((code = check_context(model, cut, error))) return code;
     if ((code = check_context_window(model, cut, error))) return code;
+    if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;
-    code = check_offload(model, cut, error);
+    if ((code = pc_sequence_slices_check(model, cut, error))) return code;
+    code = pc_offload_check(model, cut, error);
     return code ? code : check_recomputation(model, cut, parts, error);
 }
 
@@ -387,12 +400,14 @@ static int64_t local_layers(const pc_model *model, const pc_cut *cut, int parts,
 
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
-    return (pc_part){.layers = layers_of(model, cut, parts, part),
+    int64_t layers = layers_of(model, cut, parts, part);
+    return (pc_part){.layers = layers,
                      .wide_layers = wide_layers(model, cut, parts, part),
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
                      .has_head = part == parts - 1,
                      .recompute = recomputation.kind,
                      .recompute_layers = recomputation.layers,
-                     .recompute_modules = recomputation.modules};
+                     .recompute_modules = recomputation.modules,
+                     .offloaded_layers = pc_offloaded_layers(cut, parts, part, layers)};
 }

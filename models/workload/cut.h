@@ -4,7 +4,9 @@
 #define PC_MODELS_WORKLOAD_CUT_H
 
 #include "engine/error.h"
+#include "models/workload/lora.h"
 #include "models/workload/model.h"
+#include "models/workload/offload.h"
 #include "models/workload/optimizer.h"
 #include "models/workload/recompute.h"
 
@@ -72,6 +74,15 @@ typedef enum pc_gradient_accumulation {
     PC_GRADIENT_ACCUMULATION_SEPARATE
 } pc_gradient_accumulation;
 
+/* CUDA graphs: of a layer's halves, one for each half in each pass, whose buffers are those that its kernels use
+ * anyway; or of the whole iteration, in which no launch takes time. */
+typedef enum pc_graphs {
+    PC_GRAPHS_ATTN = 1,
+    PC_GRAPHS_MLP = 2,
+    PC_GRAPHS_LAYER = 3,
+    PC_GRAPHS_ITERATION = 4
+} pc_graphs;
+
 /* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are
  * reduce-scattered, parameters all-gathered (Megatron's distributed optimizer, DeepSpeed). TENSOR gives every tensor to
  * one rank whole: gradients are all-reduced over all replicas, each rank steps its own tensors and broadcasts them
@@ -83,6 +94,8 @@ typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSO
  * share the layers evenly. LISTED: as layers_of_part says. */
 typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED } pc_cut_layout;
 
+/* Where a microbatch's sequence is cut into slices: by tokens, or by FLOPs (sequence_slices.h). */
+typedef enum pc_sequence_split { PC_SEQUENCE_SPLIT_EVEN, PC_SEQUENCE_SPLIT_FLOPS } pc_sequence_split;
 /* How ranks of context parallelism, each with 1 / cp of every sequence, come to the keys and values of all;
  * Megatron-LM's cp_comm_type. P2P: keys and values go round a ring, beside attention to those that are there.
  * ALL_GATHER: they are gathered before attention. A2A: queries, keys and values are exchanged, so that a rank has all
@@ -96,10 +109,12 @@ typedef struct pc_cut {
     int tp, pp, dp; /* ranks of each; GPUs = tp * cp * pp * dp */
     int cp;         /* of context parallelism; 0 as 1: none */
     pc_cp_comm cp_comm;
-    int cp_a2a;             /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
-    int shard_group;        /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
-                             * a divisor of dp * cp. 0: all */
-    int chunks;             /* v */
+    int cp_a2a;      /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
+    int shard_group; /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
+                      * a divisor of dp * cp. 0: all */
+    int chunks;      /* v */
+    int slices;      /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
+    pc_sequence_split sequence_split;
     bool sequence_parallel; /* norms and dropout are cut along the sequence over the TP ranks */
     int zero;               /* 0 replicated; 1 optimizer state over DP (distributed optimizer); 2 and gradients; 3 and
                              * parameters (Rajbhandari et al. 2020, arXiv 1910.02054) */
@@ -124,6 +139,10 @@ typedef struct pc_cut {
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;
+    pc_offload offload;
+    int32_t graphs; /* a sum of pc_graphs: kernels that the host launches as one */
+    pc_lora lora;   /* adapters, beside which nothing else is trained */
+    int32_t frozen; /* without them: PC_FROZEN_EMBEDDING, PC_FROZEN_HEAD, both or neither */
     pc_optimizer optimizer;
 } pc_cut;
 
@@ -138,22 +157,35 @@ static inline int pc_cut_replicas(const pc_cut *cut) {
     return cut->dp * pc_cut_cp(cut);
 }
 
+/* All that is not trained, a sum of pc_frozen. */
+static inline int32_t pc_cut_frozen(const pc_cut *cut) {
+    return cut->lora.rank > 0 ? (int32_t)PC_FROZEN_ALL : cut->frozen;
+}
+
 /* Of a parameter's gradient. Megatron holds all of a rank's in one buffer, which backward passes add to and collectives
  * read: fp32, or 16 bits where it reduces them so (grad_reduce_in_fp32, --accumulate-allreduce-grads-in-fp32). */
 static inline int pc_cut_gradient_bytes(const pc_cut *cut) {
     return cut->gradient_bytes > 0 ? cut->gradient_bytes : 4;
 }
 
-/* Over how many microbatches a kernel of its own adds gradients up; 0 where the product does. */
-static inline int64_t pc_cut_sums_apart(const pc_cut *cut) {
-    return cut->gradient_accumulation == PC_GRADIENT_ACCUMULATION_SEPARATE ? cut->microbatches : 0;
+/* k: the slices of a microbatch, 1 where it is whole; and the passes that go once through a part of the model. */
+static inline int pc_cut_slices(const pc_cut *cut) {
+    return cut->slices > 1 ? cut->slices : 1;
+}
+static inline int64_t pc_cut_units(const pc_cut *cut) {
+    return cut->microbatches * pc_cut_slices(cut);
 }
 
-/* Over how many microbatches a cast of weights counts, which the first of them makes; 0 where each pass casts, or none
+/* Over how many passes a kernel of its own adds gradients up; 0 where the product does. */
+static inline int64_t pc_cut_sums_apart(const pc_cut *cut) {
+    return cut->gradient_accumulation == PC_GRADIENT_ACCUMULATION_SEPARATE ? pc_cut_units(cut) : 0;
+}
+
+/* Over how many passes a cast of weights counts, which the first of them makes; 0 where each pass casts, or none
  * does: then passes do not depend on them. */
 static inline int64_t pc_cut_casts_over(const pc_model *model, const pc_cut *cut) {
     bool is_once = pc_low_precision_is_on(&model->low) && model->low.weights != PC_LOW_WEIGHTS_EACH;
-    return is_once ? cut->microbatches : 0;
+    return is_once ? pc_cut_units(cut) : 0;
 }
 
 /* Whether weights come to every pass in few bits, as ZeRO 3 gathers them where there is who has another share. */
@@ -188,6 +220,8 @@ typedef struct pc_part {
     pc_recompute recompute;
     int32_t recompute_layers;  /* 0 of kinds without a number */
     int32_t recompute_modules; /* 0 of all but MODULES */
+    int64_t offloaded_layers;  /* whose activations, or those of some modules, are on the host between F and backward */
+    int slice;                 /* of a microbatch, the one that passes work at: 0 to pc_cut_slices - 1 */
 } pc_part;
 
 static inline pc_recomputation pc_part_recomputation(const pc_part *part) {

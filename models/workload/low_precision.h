@@ -77,6 +77,12 @@ int64_t pc_product_format_bytes(pc_product_format format, int64_t elements);
  * or, CACHED, beside them; `copies` of these. */
 int64_t pc_low_precision_weight_bytes(const pc_low_precision *recipe, int64_t elements);
 
+/* Copies that are held of weights that are frozen: one, where the other is a transposition of its bits, which each pass
+ * can make for itself. */
+static inline int32_t pc_low_frozen_copies(const pc_low_precision *recipe) {
+    return recipe->weights == PC_LOW_WEIGHTS_HELD && pc_low_precision_is_per_tensor(recipe) ? 1 : recipe->copies;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@ typedef struct kept {
     pc_wide w_needs; /* inputs and output gradients of matrices */
     /* modules: the most that a BW, or a B, holds at once over `found` */
     pc_wide bw_peak, b_peak;
+    pc_wide cached; /* keys and values that later slices of the sequence read: not recomputed, whatever else is */
 } kept;
 
 static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules) {
@@ -28,7 +29,8 @@ static kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, 
                   .found = found,
                   .w_needs = pc_saved_for_w(&saved),
                   .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
-                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0};
+                  .b_peak = modules ? pc_saved_peak(&saved, true) : 0,
+                  .cached = slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -51,16 +53,17 @@ static kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_pa
     return low;
 }
 
-/* The mask of its dropout; the table's gradient is B's work. */
+/* The mask of its dropout, if B comes so far; the table's gradient is B's work. */
 static kept embedding_kept(const pc_model *model, const pc_slice *slice) {
-    return (kept){.whole = model->has_dropout ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
+    bool has_mask = model->has_dropout && !(slice->frozen & (int32_t)PC_FROZEN_EMBEDDING);
+    return (kept){.whole = has_mask ? (pc_wide)slice->norm_tokens * slice->hidden : 0};
 }
 
 /* The inputs of the final norm and of the head, and the softmax in fp32, whose gradient is 16 bits wide when W needs
  * it. Of a fused loss it is that gradient instead, of a compiled one the logits. In pieces the head's input has its
  * gradient in its place, and there is nothing for W. Capped logits stand beside it where a kernel of their own caps
  * them. */
-static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+static kept trained_head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, logits = (pc_wide)slice->tokens * slice->vocab;
     pc_wide capped = pc_caps_logits_apart(model, loss) ? 2 * logits : 0;
     switch (loss) {
@@ -72,6 +75,13 @@ static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_ent
     default:
         return (kept){.whole = 4 * rows + 4 * logits + capped, .w_needs = 2 * rows + 2 * logits};
     }
+}
+
+/* Nobody reads the input of a frozen one. */
+static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_entropy loss) {
+    kept head = trained_head_kept(model, slice, loss);
+    if (!(slice->frozen & (int32_t)PC_FROZEN_HEAD) || loss == PC_CROSS_ENTROPY_CHUNKED) return head;
+    return (kept){.whole = head.whole - 2 * (pc_wide)slice->norm_tokens * slice->hidden};
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
@@ -125,7 +135,8 @@ static void add_policy(const pc_model *model, const pc_cut *cut, const pc_slice 
                        kept *layer) {
     if (!pc_recompute_is_policy(kind)) return;
     int named = pc_recompute_kept(model, kind);
-    layer->found = policy_found(model, slice, named);
+    int both = !(named & PC_KEEPS_KEY) + !(named & PC_KEEPS_VALUE);
+    layer->found = policy_found(model, slice, named) + both * layer->cached / 2;
     layer->unread = cut->kernels == PC_KERNELS_EAGER ? policy_unread(model, slice, named) : 0;
 }
 
@@ -153,7 +164,7 @@ static layers_of layers_of_part(const pc_part *part, pc_pass_forms forms) {
 static pc_wide left_by(const kept *layer, pc_recompute recompute) {
     if (pc_recompute_is_policy(recompute)) return layer->found + layer->unread;
     if (recompute == PC_RECOMPUTE_MODULES) return layer->found;
-    if (recompute >= PC_RECOMPUTE_FULL) return layer->input;
+    if (recompute >= PC_RECOMPUTE_FULL) return layer->input + layer->cached;
     return recompute == PC_RECOMPUTE_SELECTIVE ? layer->whole - layer->scores : layer->whole;
 }
 
@@ -171,7 +182,8 @@ static pc_wide held(const kept *layer, pc_wide left, pc_pass_forms forms) {
 /* The same of one that B makes again and leaves: of a policy or of modules, beside what F has kept of it. */
 static pc_wide found_by_w(const kept *layer, const layers_of *x) {
     bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
-    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread : layer->w_needs;
+    return keeps ? pc_max(layer->found, layer->w_needs) + layer->unread
+                 : pc_max(layer->w_needs, layer->input); /* of adapters W may need less than the input */
 }
 
 /* The most that is held of the layers, but for what a pass needs while it is at one. */
@@ -250,20 +262,60 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, pc_cros
     return pc_max(pc_max(of_layers, of_head), 0) + gathered + of_context;
 }
 
-/* Of layers of which nothing is recomputed. Two of them at a time are on their way, as Transformer Engine's double
- * buffers have them. */
-static void offload(const kept *layer, int64_t layers, pc_part_activation *activation) {
-    pc_wide bytes = layers * layer->whole;
+/* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
+ * the slices that made those have theirs. One microbatch's at a time, for its slices' B follow each other. */
+static pc_wide earlier_gradients(const pc_slice *slice, const pc_part *part) {
+    return 2 * 2 * (pc_wide)slice->keys_before * slice->key * part->layers;
+}
+
+/* What F keeps of the tensors of these modules, where it leaves others out. */
+static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t again, int32_t modules) {
+    pc_saved_list saved;
+    pc_wide sum = 0;
+    pc_layer_saved(model, slice, is_low, again, &saved);
+    for (int i = 0; i < saved.count; i++)
+        if (!saved.list[i].is_gradient && !saved.list[i].is_again && modules & 1 << saved.list[i].module)
+            sum += saved.list[i].bytes;
+    return sum;
+}
+
+/* Of a layer, what goes to the host: all that F keeps, or the named modules' part of it. */
+static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
+                             const kept *layer) {
+    int32_t modules = cut->offload.modules, again = part->recompute_modules;
+    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return left_by(layer, part->recompute);
+    bool is_low = pc_low_precision_is_on(&model->low);
+    bool is_left_out = part->recompute == PC_RECOMPUTE_SELECTIVE && modules & 1 << PC_MODULE_CORE_ATTN;
+    pc_wide low = module_bytes(model, slice, is_low, again, modules);
+    if (is_low && part->layers > 0 && part->wide_layers > 0)
+        low = mean(low, module_bytes(model, slice, false, again, modules), part);
+    return low - (is_left_out ? layer->scores : 0);
+}
+
+/* As part of passes two layers' at a time are on their way, as Transformer Engine's double buffers have them; and where
+ * B leaves W what it needs, B fetches it. */
+static void offload_in_passes(pc_wide sent, int64_t layers, bool splits, pc_part_activation *activation) {
+    pc_wide bytes = layers * sent;
     activation->offloaded = (int64_t)bytes;
+    activation->kept -= (int64_t)bytes;
+    activation->working += (int64_t)(pc_min(layers, 2) * sent);
+    if (splits) return;
+    activation->taken -= (int64_t)bytes;
+    activation->b_frees = pc_min(activation->b_frees, activation->taken);
+}
+
+static void offload_beside_passes(const kept *layer, pc_wide sent, int64_t layers, pc_part_activation *activation) {
+    pc_wide bytes = layers * sent, by_b = layers * pc_max(sent - layer->w_needs, 0);
+    activation->offloaded = (int64_t)bytes;
+    activation->offloaded_b = (int64_t)by_b;
     activation->taken -= (int64_t)bytes;
     activation->kept -= (int64_t)bytes;
-    activation->b_frees -= (int64_t)(layers * pc_max(layer->whole - layer->w_needs, 0));
-    activation->working += (int64_t)(pc_min(layers, 2) * layer->whole);
+    activation->b_frees -= (int64_t)by_b;
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error) {
-    pc_slice x = pc_slice_of(model, cut);
+    pc_slice x = pc_slice_of_part(model, cut, part);
     kept layer = layer_kept(model, &x, part), ends[2] = {{0}};
     const layers_of layers = layers_of_part(part, forms);
     add_policy(model, cut, &x, part->recompute, &layer);
@@ -273,6 +325,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
     pc_wide working = working_bytes(&x, part, cut->cross_entropy, layers_working(&layer, &ends[1], &layers, forms));
+    working += earlier_gradients(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activations: 2^63 bytes and more; expected fewer tokens or a smaller model");
@@ -280,13 +333,19 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
                                        .b_frees = (int64_t)b_frees,
                                        .kept = (int64_t)(kept_of(&layer, &layers) + of_ends),
                                        .working = (int64_t)working};
-    offload(&layer, pc_min(cut->offload_layers, part->layers), activation);
+    if (part->offloaded_layers == 0) return PC_OK;
+    pc_wide sent = sent_of_layer(model, cut, &x, part, &layer);
+    if (pc_offload_is_beside_passes(&cut->offload))
+        offload_beside_passes(&layer, sent, part->offloaded_layers, activation);
+    else
+        offload_in_passes(sent, part->offloaded_layers, forms.splits, activation);
     return PC_OK;
 }
 
 /* ---- what stands all the time ---- */
 
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    if (part->slice > 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
     int64_t h = x.hidden, table = x.vocab * h, bias = model->has_bias ? 1 : 0;
     int64_t norm = pc_model_norm_parameters(model), qkv_bias = pc_model_has_qkv_bias(model) ? x.qkv : 0;
@@ -297,12 +356,36 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * h;
     if (part->has_head) sum += norm;
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
+    sum += part->layers * pc_layer_adapters(model, cut);
     return part->has_head && !has_table ? sum + table : sum;
+}
+
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {
+    pc_slice x = pc_slice_of(model, cut);
+    const pc_lora *lora = &cut->lora;
+    int64_t part = lora->rank / x.ranks, sum = 0;
+    if (pc_lora_is_at(lora, PC_LORA_QKV)) sum += x.hidden * part + lora->rank * x.qkv;
+    if (pc_lora_is_at(lora, PC_LORA_PROJ)) sum += x.query * lora->rank + part * x.hidden;
+    if (pc_lora_is_at(lora, PC_LORA_FC1)) sum += x.hidden * part + lora->rank * x.up;
+    if (pc_lora_is_at(lora, PC_LORA_FC2)) sum += x.ffn * lora->rank + part * x.hidden;
+    return sum;
+}
+
+int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    pc_slice x = pc_slice_of(model, cut);
+    int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
+    bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
+    if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part->layers * pc_layer_adapters(model, cut);
+    if (part->has_embedding && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) {
+        all -= table;
+        if (model->positions == PC_POSITIONS_LEARNED) all -= model->max_positions * x.hidden;
+    }
+    return part->has_head && !has_table && x.frozen & (int32_t)PC_FROZEN_HEAD ? all - table : all;
 }
 
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
     pc_slice x = pc_slice_of(model, cut);
-    if (!pc_low_precision_is_on(&model->low)) return 0;
+    if (!pc_low_precision_is_on(&model->low) || part->slice > 0) return 0;
     return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
 }
 
@@ -320,6 +403,7 @@ pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {
     bool is_cut = is_scattered || cut->sequence_parallel;
-    int64_t bytes = 2 * (cut->seq_len / pc_cut_cp(cut)) * cut->microbatch_size * model->hidden;
+    int64_t whole = 2 * (cut->seq_len / pc_cut_cp(cut)) * cut->microbatch_size * model->hidden,
+            bytes = pc_divide_up(whole, pc_cut_slices(cut));
     return is_cut ? bytes / cut->tp : bytes;
 }

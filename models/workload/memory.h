@@ -39,11 +39,12 @@ typedef struct pc_part_activation {
      * layer, module by module (saved.h). It is the recomputed part of one layer, less what the head has given
      * back before; of that part B leaves W its share, so that the rest counts. If the loss works with more
      * (pc_cross_entropy: 2*s*b*V/t in place), it is that. With sequence parallelism one gathered tensor is added,
-     * 2*s*b*h. */
+     * 2*s*b*h; and with slices of the sequence the gradients of the keys and values before this one. */
     int64_t working;
-    /* What F sends to the host, and the backward pass fetches (pc_cut's offload_layers); in none of the above but for
-     * two layers' on their way, which are in `working`. */
-    int64_t offloaded;
+    /* What F sends to the host, and comes back for the backward pass. Where copies are part of passes, two layers' on
+     * their way are in `working`, and B fetches for W, too: `taken` has all then, and `kept` what stays. Where they run
+     * beside passes it is in none of the above, and B gives back `offloaded_b` of it where W is a pass of its own. */
+    int64_t offloaded, offloaded_b;
 } pc_part_activation;
 
 /* Which passes a schedule has, as far as memory depends on them: R; B and W; and beside these BW. */
@@ -55,10 +56,16 @@ typedef struct pc_pass_forms {
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                             pc_part_activation *activation, pc_error *error);
 
-/* Parameters of one part on one TP rank, for a checked cut. A tied matrix stands on both ends; where
- * `shares_embedding`, both ends are on one device and it stands once, with the embedding. Keys and values of fewer
- * heads than ranks stand on several. */
+/* Parameters of one part on one TP rank, for a checked cut; of a part's slices of the sequence the first counts them,
+ * and the others have 0. A tied matrix stands on both ends; where `shares_embedding`, both ends are on one device and
+ * it stands once, with the embedding. Keys and values of fewer heads than ranks stand on several. */
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+
+/* Of them, those that have gradients and an optimizer's state: all, but for what is frozen (pc_cut_frozen). */
+int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
+
+/* Those of one layer's adapters, on this rank: of a matrix in x out, rank * (in + out) / t of the model's. */
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
 
 /* Of them, those of matrices whose products a recipe has in few bits; 0 without one. */
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);
@@ -71,8 +78,9 @@ typedef struct pc_state_bytes {
 } pc_state_bytes;
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters);
 
-/* What one transfer between stages carries: 2*s*b*h, over t where the sequence is cut, or where the boundary tensor is
- * scattered over the TP ranks and gathered again (Narayanan et al. 2021, section 4.1). */
+/* What one transfer between stages carries: 2*s*b*h, over k slices of the sequence (the mean, where they differ). It is
+ * over t where the sequence is cut, or where the boundary tensor is scattered over the TP ranks and gathered again
+ * (Narayanan et al. 2021, section 4.1). */
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered);
 
 #ifdef __cplusplus

@@ -61,7 +61,8 @@ typedef struct pc_operation {
                                * what they write; of others as precision */
     int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank; of
                       * documents or chunks, times those of a sequence, rounded up */
-    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension */
+    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
+                      * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
     int64_t window;  /* ATTENTION: of the n keys a query sees the last so many; 0: all */
     int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
                       * that in flash (2 in model FLOPs, 0.5 recomputed). Causality is not counted as a saving, as in
@@ -81,7 +82,7 @@ typedef struct pc_operation {
     int64_t repeat;   /* times in the pass, mostly its layers */
 } pc_operation;
 
-enum { PC_OPERATIONS_MAX = 256 };
+enum { PC_OPERATIONS_MAX = 512 };
 
 typedef struct pc_operations {
     pc_operation list[PC_OPERATIONS_MAX]; /* in the order in which they run: embedding, then one layer (repeat), head */
@@ -108,6 +109,10 @@ pc_operation_sums pc_operations_sum(const pc_operations *operations);
  * FLOPs with full recomputation: 96 s L h^2 (1 + s/(6h) + V/(16 L h)) (Narayanan et al. 2021, equation 3). V padded. As
  * doubles: exact below 2^53 and then to 16 digits. */
 double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len);
+
+/* The same of what a cut trains: without products for gradients of frozen matrices, and with those of adapters, 6 FLOPs
+ * a parameter and token. The gradient of the first layer's input counts, whether the embedding is trained or not. */
+double pc_cut_flops_per_sequence(const pc_model *model, const pc_cut *cut);
 
 #ifdef __cplusplus
 }

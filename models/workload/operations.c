@@ -2,6 +2,7 @@
 
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
+#include "models/workload/memory.h"
 
 #include <string.h>
 
@@ -144,7 +145,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                            pc_operations *operations, pc_error *error) {
     pc_operations made;
     pc_builder b = {.model = model,
-                    .slice = pc_slice_of(model, cut),
+                    .slice = pc_slice_of_part(model, cut, part),
                     .cross_entropy = cut->cross_entropy,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .gathers_low_weights = pc_cut_gathers_low_weights(model, cut),
@@ -179,4 +180,24 @@ double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_le
     double keys = (double)local * local_keys + (double)(model->layers - local) * full_keys;
     double layers = (double)model->layers * matrices + 2.0 * query * keys;
     return 6.0 * s * (layers + h * (double)pc_model_padded_vocab(model, tp));
+}
+
+/* Of the whole model's matrices, which are a layer's parameters without biases. */
+static double layer_products(const pc_model *model) {
+    double h = (double)model->hidden, f = (double)model->ffn_hidden, d = (double)model->head_dim;
+    double heads = 2.0 * ((double)model->heads + (double)model->kv_heads);
+    return h * (heads * d + (model->mlp == PC_MLP_SWIGLU ? 3.0 : 2.0) * f);
+}
+
+double pc_cut_flops_per_sequence(const pc_model *model, const pc_cut *cut) {
+    double s = (double)cut->seq_len, all = pc_model_flops_per_sequence(model, cut->tp, cut->seq_len);
+    double layers = (double)model->layers, adapters = 0;
+    int32_t frozen = pc_cut_frozen(cut);
+    pc_cut whole = *cut;
+    whole.tp = 1;
+    adapters = (double)pc_layer_adapters(model, &whole);
+    if (frozen & (int32_t)PC_FROZEN_LAYERS) all += s * layers * (6.0 * adapters - 2.0 * layer_products(model));
+    if (frozen & (int32_t)PC_FROZEN_HEAD)
+        all -= 2.0 * s * (double)model->hidden * (double)pc_model_padded_vocab(model, cut->tp);
+    return all;
 }

@@ -76,6 +76,7 @@ static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
 }
 
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
+    if (pc_matrix_is_frozen(b, matrix)) return;
     pc_add_weight_gradient_casts(b, matrix);
     put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
@@ -89,13 +90,17 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 }
 
 pc_flash_block pc_whole_flash(const pc_slice *slice) {
-    return (pc_flash_block){.heads = slice->attention, .queries = slice->sequence, .keys = slice->sequence};
+    return (pc_flash_block){.heads = slice->attention,
+                            .queries = slice->sequence,
+                            .keys = slice->keys,
+                            .read = (slice->keys + slice->sequence) / 2};
 }
 
 /* Heads of the keys are as many fewer than the queries' as their columns are. */
 static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
     pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
-    pc_wide of_keys = (pc_wide)block->heads * block->keys * x->head_dim * x->key / x->query;
+    int64_t read = block->read > 0 ? block->read : block->keys;
+    pc_wide of_keys = (pc_wide)block->heads * read * x->head_dim * x->key / x->query;
     return 2 * (pc_wide)tensors * (of_queries + of_keys);
 }
 
@@ -151,7 +156,8 @@ static void add_norms(pc_builder *b, const char *name, pc_wide elements, int cou
 /* One kernel reads gradient and input and writes the input's gradient; two read both again and sum for scale and shift,
  * which are so few that they are B's work. */
 static void add_norms_backward(pc_builder *b, const char *name, pc_wide elements, int count) {
-    int sums = b->model->norm == PC_NORM_LAYER_NO_AFFINE ? 0 : 1;
+    bool is_frozen = b->slice.frozen & (int32_t)PC_FROZEN_LAYERS;
+    int sums = is_frozen || b->model->norm == PC_NORM_LAYER_NO_AFFINE ? 0 : 1;
     if (is_eager_rms(b)) return pc_add_eager_norm_backward(b, name, elements, count);
     pc_add_kernel(b, PC_OPERATION_NORM, name, norm_of(b), elements, 6 + 4 * sums, (1 + 2 * sums) * count);
 }
@@ -175,6 +181,12 @@ void pc_add_qk_norm(pc_builder *b) {
 
 void pc_add_qk_norm_backward(pc_builder *b) {
     if (b->model->qk_norm != PC_QK_NORM_NONE) add_norms_backward(b, "qk_norm", qk_elements(&b->slice), 2);
+}
+
+/* The first of its kernels stands for all. */
+void pc_add_graph(pc_builder *b, pc_graphs graph, int first) {
+    if (!(b->slice.graphs & (int32_t)graph)) return;
+    for (int i = first; i < b->operations->count; i++) b->operations->list[i].launches = i == first;
 }
 
 /* ---- collectives ---- */
@@ -205,10 +217,14 @@ void pc_add_reduction(pc_builder *b, const char *name, bool can_overlap) {
 }
 
 /* The gather runs beside the input's GEMM, the reduction beside the weights' GEMM; where W is a pass of its own, the
- * gather runs beside another matrix, and nothing hides the reduction. */
+ * gather runs beside another matrix, and nothing hides the reduction; nor beside a frozen matrix, which gathers
+ * nothing.
+ */
 void pc_add_column_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {
-    if (passes.w) pc_add_low_gather(b, matrix->name, PC_GEMM_WEIGHT_GRADIENT, true);
+    bool adds = passes.w && !pc_matrix_is_frozen(b, matrix);
+    pc_add_adapter_backward(b, matrix, passes);
+    if (adds) pc_add_low_gather(b, matrix->name, PC_GEMM_WEIGHT_GRADIENT, true);
     if (passes.b) pc_add_input_gradient(b, matrix);
-    if (passes.b) pc_add_reduction(b, matrix->name, passes.w);
-    if (passes.w) pc_add_weight_gradient(b, matrix);
+    if (passes.b) pc_add_reduction(b, matrix->name, adds);
+    if (adds) pc_add_weight_gradient(b, matrix);
 }

@@ -24,7 +24,7 @@ void pc_add_embedding_forward(pc_builder *b) {
 void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
-    if (!passes.b) return;
+    if (!passes.b || b->slice.frozen & (int32_t)PC_FROZEN_EMBEDDING) return;
     if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 1 + 2, 1);
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2, 2);
     pc_add_gather(b, "embedding", false);
@@ -35,7 +35,7 @@ void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
 /* ---- the head and the loss ---- */
 
 static pc_matrix make_head(const pc_slice *slice) {
-    return (pc_matrix){"head", slice->hidden, slice->vocab, (pc_wide)slice->hidden * slice->vocab, true};
+    return (pc_matrix){"head", slice->hidden, slice->vocab, (pc_wide)slice->hidden * slice->vocab, true, 0};
 }
 
 /* Over the logits: to fp32; the largest; less that; exponentials; their sum; over that. Between, each rank's largest,

@@ -4,19 +4,20 @@
 #include "models/workload/operations_private.h"
 
 static pc_matrix make_qkv(const pc_slice *slice) {
-    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv, true};
+    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv, true, PC_LORA_QKV};
 }
 
 static pc_matrix make_output(const pc_slice *slice) {
-    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden, false};
+    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden, false,
+                       PC_LORA_PROJ};
 }
 
 static pc_matrix make_up(const pc_slice *slice) {
-    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up, true};
+    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up, true, PC_LORA_FC1};
 }
 
 static pc_matrix make_down(const pc_slice *slice) {
-    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden, false};
+    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden, false, PC_LORA_FC2};
 }
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
@@ -58,13 +59,25 @@ static void add_scores_forward(pc_builder *b) {
     add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
 }
 
+/* Where the sequence is cut into slices, a slice's backward pass has gradients of all keys and values so far. The last
+ * slice's are the sums to which each one before adds its own: two are read, one is written. */
+static void add_to_earlier(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_wide seen = (pc_wide)x->keys_before + x->tokens;
+    if (x->has_later) add(b, "key_value_sum", "add", 2 * seen * x->key, 2 + 2 + 2, 2);
+}
+
 /* Of b->repeat layers that see the same. */
 static void add_scores_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_gemm_role role = PC_GEMM_INPUT_GRADIENT;
     const pc_flash_block whole = pc_whole_flash(x);
     if (x->context > 1) return pc_add_context_backward(b);
-    if (b->model->attention == PC_ATTENTION_FLASH) return pc_add_flash_block(b, role, &whole);
+    if (b->model->attention == PC_ATTENTION_FLASH) {
+        pc_add_flash_block(b, role, &whole);
+        add_to_earlier(b);
+        return;
+    }
     pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
     pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
@@ -118,9 +131,13 @@ static void add_residual(pc_builder *b) {
     add(b, "residual", "residual", norm_elements(&b->slice), 2 + 2 + 2 + mask + apart * (2 + 2), 1 + apart);
 }
 
+static bool has_bias_gradients(const pc_builder *b) {
+    return b->model->has_bias && !(b->slice.frozen & (int32_t)PC_FROZEN_LAYERS);
+}
+
 /* Masks the gradient, and sums it for the bias. */
 static void add_residual_backward(pc_builder *b) {
-    int mask = b->model->has_dropout ? 1 : 0, sum = b->model->has_bias ? 1 : 0;
+    int mask = b->model->has_dropout ? 1 : 0, sum = has_bias_gradients(b) ? 1 : 0;
     if (mask || sum)
         add(b, "residual", mask ? "residual" : "bias_gradient", norm_elements(&b->slice), mask * (2 + 1 + 2) + sum * 2,
             mask + sum);
@@ -172,10 +189,10 @@ static void add_activation(pc_builder *b) {
 static void add_activation_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     bool is_done = add_eager_activation(b);
-    if (is_done && b->model->has_bias && !pc_mlp_is_gated(b->model->mlp))
+    if (is_done && has_bias_gradients(b) && !pc_mlp_is_gated(b->model->mlp))
         add(b, "activation", "bias_gradient", (pc_wide)x->tokens * x->up, 2, 1);
     if (is_done) return;
-    int sum = b->model->has_bias ? 1 : 0;
+    int sum = has_bias_gradients(b) ? 1 : 0;
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
 }
 
@@ -194,6 +211,7 @@ static void add_attention_half(pc_builder *b) {
     pc_add_input_cast(b, &qkv, maker_of_input(b));
     pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &qkv);
+    pc_add_adapter_forward(b, &qkv);
     add_qkv_bias(b, x->qkv);
     pc_add_qk_norm(b);
     add_rotary(b);
@@ -201,6 +219,7 @@ static void add_attention_half(pc_builder *b) {
     pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     pc_add_reduction(b, "attention_output", false);
+    pc_add_adapter_forward(b, &output);
     add_post_norm(b);
     add_residual(b);
 }
@@ -211,10 +230,12 @@ static void add_mlp(pc_builder *b, pc_maker maker) {
     pc_add_input_cast(b, &up, maker);
     pc_add_low_gather(b, "mlp_up", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &up);
+    pc_add_adapter_forward(b, &up);
     add_activation(b);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
     pc_add_reduction(b, "mlp_down", false);
+    pc_add_adapter_forward(b, &down);
 }
 
 static void add_mlp_half(pc_builder *b) {
@@ -231,6 +252,7 @@ static void add_row_backward(pc_builder *b, const pc_matrix *matrix, pc_backward
     if (passes.b) pc_add_gradient_cast(b, matrix, PC_MAKER_OTHER);
     if (passes.b) pc_add_low_gather(b, matrix->name, PC_GEMM_INPUT_GRADIENT, false);
     if (passes.b) pc_add_input_gradient(b, matrix);
+    pc_add_adapter_backward(b, matrix, passes);
     if (passes.w) pc_add_weight_gradient(b, matrix);
 }
 
@@ -257,19 +279,27 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) pc_add_gradient_cast(b, &qkv, PC_MAKER_OTHER);
     pc_add_column_backward(b, &qkv, passes);
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
-    if (passes.w && pc_model_has_qkv_bias(b->model))
+    if (passes.w && pc_model_has_qkv_bias(b->model) && !(b->slice.frozen & (int32_t)PC_FROZEN_LAYERS))
         add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
 void pc_add_layer_forward(pc_builder *b) {
+    int first = b->operations->count;
     add_attention_half(b);
+    pc_add_graph(b, PC_GRAPHS_ATTN, first);
+    first = b->operations->count;
     add_mlp_half(b);
+    pc_add_graph(b, PC_GRAPHS_MLP, first);
 }
 
 void pc_add_layer_backward(pc_builder *b, pc_backward passes) {
+    int first = b->operations->count;
     add_mlp_backward(b, passes);
+    pc_add_graph(b, PC_GRAPHS_MLP, first);
+    first = b->operations->count;
     add_attention_half_backward(b, passes);
+    pc_add_graph(b, PC_GRAPHS_ATTN, first);
 }
 
 /* ---- modules ---- */
@@ -302,7 +332,7 @@ void pc_add_modules_again(pc_builder *b, int32_t modules) {
 
 /* `columns` of a matrix that is not kept. */
 static void add_columns_again(pc_builder *b, const char *name, int64_t columns) {
-    pc_matrix matrix = {name, b->slice.hidden, columns, 0, true};
+    pc_matrix matrix = {name, b->slice.hidden, columns, 0, true, PC_LORA_QKV};
     if (columns > 0) pc_add_forward(b, &matrix);
 }
 
@@ -312,11 +342,13 @@ static void add_qkv_again(pc_builder *b, int kept) {
     int64_t query = kept & PC_KEEPS_QUERY ? 0 : x->query, key = kept & PC_KEEPS_KEY ? 0 : x->key,
             value = kept & PC_KEEPS_VALUE ? 0 : x->key;
     bool is_whole = query && key && value;
+    pc_matrix whole = make_qkv(x);
     if (!query && !key && !value) return;
     pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     add_columns_again(b, "qkv", is_whole ? x->qkv : query);
     add_columns_again(b, "key", is_whole ? 0 : key);
     add_columns_again(b, "value", is_whole ? 0 : value);
+    pc_add_adapter_forward(b, &whole);
     add_qkv_bias(b, query + key + value);
 }
 
@@ -328,15 +360,18 @@ static void add_output_again(pc_builder *b, int kept) {
     pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     if (!is_reduced) pc_add_reduction(b, "attention_output", false);
+    pc_add_adapter_forward(b, &output);
 }
 
 static void add_up_again(pc_builder *b, int kept) {
     const pc_slice *x = &b->slice;
     int64_t gate = kept & PC_KEEPS_GATE ? 0 : x->ffn, up = x->up - x->ffn;
+    pc_matrix whole = make_up(x);
     if (kept & PC_KEEPS_UP) up = 0;
     if (!gate && !up) return;
     pc_add_low_gather(b, "mlp_up", PC_GEMM_FORWARD, false);
     add_columns_again(b, gate ? "mlp_up" : "up", gate + up);
+    pc_add_adapter_forward(b, &whole);
 }
 
 /* The norms of queries and keys read what the product put out: where queries and keys are kept as the rotation leaves

@@ -10,6 +10,8 @@ typedef struct pc_operand {
     pc_wide elements;
     bool is_gathered; /* sequence parallelism gathers it, of which `elements` are this rank's part */
     bool is_fused;    /* what makes it stands last in the list, and may cast it too */
+    bool is_adapted;  /* an adapter reads it in 16 bits */
+    bool is_frozen;   /* W does not read it */
 } pc_operand;
 
 static bool is_low(const pc_builder *b, pc_gemm_role role) {
@@ -44,10 +46,10 @@ static void add_amax(pc_builder *b, const pc_operand *x, pc_product_format forma
     if (x->is_gathered && b->low->gathers_activations) pc_add_collective(b, PC_OPERATION_ALL_REDUCE, "amax", 4, false);
 }
 
-/* Its maker writes it in few bits, in place of the 16 unless these are kept. */
+/* Its maker writes it in few bits, in place of the 16 unless these are kept, or an adapter reads them. */
 static void fuse_cast(pc_builder *b, const pc_operand *x, pc_wide written) {
     pc_operation *maker = &b->operations->list[b->operations->count - 1];
-    maker->bytes += (int64_t)(written - (b->low->keeps_inputs ? 2 * x->elements : 0));
+    maker->bytes += (int64_t)(written - (b->low->keeps_inputs && !x->is_adapted ? 2 * x->elements : 0));
 }
 
 /* Reads 16 bits and writes `copies` in few. */
@@ -67,7 +69,8 @@ static bool is_late(const pc_builder *b, const pc_operand *x) {
 
 /* Whether the cast for F, or for B, makes W's copy too. */
 static bool is_for_w(const pc_builder *b, const pc_operand *x) {
-    return b->low->keeps_inputs && is_low(b, PC_GEMM_WEIGHT_GRADIENT) && b->low->copies > 1 && !is_late(b, x);
+    return b->low->keeps_inputs && is_low(b, PC_GEMM_WEIGHT_GRADIENT) && b->low->copies > 1 && !is_late(b, x) &&
+           !x->is_frozen;
 }
 
 static void cast_operand(pc_builder *b, const pc_operand *x, pc_gemm_role role) {
@@ -89,14 +92,18 @@ static pc_operand input_of(const pc_builder *b, const pc_matrix *matrix) {
     bool is_column = matrix->is_column;
     return (pc_operand){.name = matrix->name,
                         .elements = is_column ? rows_of(b) : (pc_wide)b->slice.tokens * matrix->inputs,
-                        .is_gathered = is_column && b->slice.is_sequence_cut};
+                        .is_gathered = is_column && b->slice.is_sequence_cut,
+                        .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
+                        .is_frozen = pc_matrix_is_frozen(b, matrix)};
 }
 
 static pc_operand gradient_of(const pc_builder *b, const pc_matrix *matrix) {
     bool is_row = !matrix->is_column;
     return (pc_operand){.name = matrix->name,
                         .elements = is_row ? rows_of(b) : (pc_wide)b->slice.tokens * matrix->outputs,
-                        .is_gathered = is_row && b->slice.is_sequence_cut};
+                        .is_gathered = is_row && b->slice.is_sequence_cut,
+                        .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
+                        .is_frozen = pc_matrix_is_frozen(b, matrix)};
 }
 
 void pc_add_input_cast(pc_builder *b, const pc_matrix *matrix, pc_maker maker) {
@@ -173,9 +180,19 @@ static void add_each(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) 
         add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
 }
 
+/* Frozen weights stay as they were cast before the first iteration. One that B must transpose stands once, and B does
+ * so in every pass (NeMo's and Megatron-Bridge's disable_parameter_transpose_cache). */
+static void add_frozen(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
+    pc_wide low = bytes_of(b->low->product[role], (pc_wide)matrix->inputs * matrix->outputs);
+    bool is_once = pc_low_frozen_copies(b->low) < b->low->copies;
+    if (role == PC_GEMM_INPUT_GRADIENT && is_once) add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
+}
+
 void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
     if (!is_low(b, role)) return;
-    if (b->low->weights == PC_LOW_WEIGHTS_EACH)
+    if (pc_matrix_is_frozen(b, matrix) && b->low->weights != PC_LOW_WEIGHTS_EACH)
+        add_frozen(b, matrix, role);
+    else if (b->low->weights == PC_LOW_WEIGHTS_EACH)
         add_each(b, matrix, role);
     else if (role == PC_GEMM_FORWARD && !b->is_again)
         add_once(b, matrix);

@@ -33,16 +33,22 @@ typedef struct pc_backward {
 typedef struct pc_matrix {
     const char *name;
     int64_t inputs, outputs;
-    pc_wide counted; /* its elements as model FLOPs count them */
-    bool is_column;  /* its columns are cut: the input is all ranks' alike, the output's gradient this one's */
+    pc_wide counted;       /* its elements as model FLOPs count them */
+    bool is_column;        /* its columns are cut: the input is all ranks' alike, the output's gradient this one's */
+    pc_lora_target target; /* which matrix of a layer; 0: the head */
 } pc_matrix;
+
+/* Whether it has no gradient of its own. */
+static inline bool pc_matrix_is_frozen(const pc_builder *b, const pc_matrix *matrix) {
+    return (b->slice.frozen & (int32_t)(matrix->target ? PC_FROZEN_LAYERS : PC_FROZEN_HEAD)) != 0;
+}
 
 /* ---- operations_add.c: one operation ---- */
 
 /* The matrix's GEMM over all of the rank's tokens, in each of its three roles. */
 void pc_add_forward(pc_builder *b, const pc_matrix *matrix);
 void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix);
-/* Adds to the gradient in memory, or a kernel behind it does. */
+/* Adds to the gradient in memory, or a kernel behind it does. Nothing of a frozen matrix. */
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix);
 
 /* A GEMM without weights for every head and sequence. All scores are computed; model FLOPs count what b->sight sees. */
@@ -50,6 +56,7 @@ void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t 
 /* What a flash kernel attends to: so many queries to so many keys, of so many heads and sequences. */
 typedef struct pc_flash_block {
     int64_t heads, queries, keys;
+    int64_t read;  /* keys that are there, where those count more (pc_slice's keys); 0: all of them */
     bool is_below; /* the diagonal; else the mask is causal */
 } pc_flash_block;
 
@@ -66,6 +73,9 @@ void pc_add_kernel(pc_builder *b, pc_operation_kind kind, const char *name, cons
 /* A collective of ranks of context parallelism. */
 void pc_add_context_collective(pc_builder *b, pc_operation_group group, pc_operation_kind kind, const char *name,
                                pc_wide bytes, bool can_overlap);
+
+/* What was added from place `first` on is one graph, if the cut captures these kernels. */
+void pc_add_graph(pc_builder *b, pc_graphs graph, int first);
 /* A collective of the TP group; nothing if that is one rank. */
 void pc_add_collective(pc_builder *b, pc_operation_kind kind, const char *name, pc_wide bytes, bool can_overlap);
 
@@ -83,6 +93,13 @@ void pc_add_norm_backward(pc_builder *b, const char *name);
 /* Norms of queries and keys, two kernels. */
 void pc_add_qk_norm(pc_builder *b);
 void pc_add_qk_norm_backward(pc_builder *b);
+
+/* ---- operations_lora.c: the adapter beside a matrix; nothing where it has none ---- */
+
+/* Behind F's product of the matrix, or behind the reduction of what that puts out. */
+void pc_add_adapter_forward(pc_builder *b, const pc_matrix *matrix);
+/* What B and W add. The input's gradient is this rank's part, as that of the matrix is before its reduction. */
+void pc_add_adapter_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes);
 
 /* ---- operations_low.c: what a recipe adds; nothing where b->low is NULL ---- */
 

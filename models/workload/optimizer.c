@@ -100,7 +100,11 @@ int pc_muon_moved_bytes(int width) {
 /* Of whole matrices, of which ZeRO leaves none whole. */
 static pc_code check_tensors(const pc_cut *cut, pc_error *error) {
     const char *name = pc_optimizer_name(cut->optimizer.kind);
-    if (!pc_optimizer_takes_tensors(&cut->optimizer) || cut->zero == 0) return PC_OK;
+    if (!pc_optimizer_takes_tensors(&cut->optimizer)) return PC_OK;
+    if (pc_cut_frozen(cut))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "optimizer %s with frozen parameters; expected adam, sgd or adam-8bit", name);
+    if (cut->zero == 0) return PC_OK;
     if (cut->zero > 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "optimizer %s with zero %d, which cuts matrices; expected zero 0 or 1", name, cut->zero);
@@ -129,7 +133,18 @@ static pc_code check_dtypes(const pc_cut *cut, bool is_separate, bool has_fp32_s
     return pc_error_set(error, PC_ERROR_INPUT, "optimizer with a dtype other than fp32, and %s", why);
 }
 
+/* The host has Adam's step in fp32 alone (state_host.h). */
+static pc_code check_host(const pc_cut *cut, pc_error *error) {
+    const pc_optimizer *x = &cut->optimizer;
+    bool is_plain = x->kind == PC_OPTIMIZER_ADAM && !pc_optimizer_is_precision_aware(x);
+    if (is_plain || !(cut->offload.kinds & (PC_OFFLOAD_OPTIMIZER | PC_OFFLOAD_PARAMETERS))) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "offload of the optimizer with optimizer %s%s; expected adam in fp32, which the host steps",
+                        pc_optimizer_name(x->kind), x->kind == PC_OPTIMIZER_ADAM ? " in few bits" : "");
+}
+
 pc_code pc_optimizer_check(const pc_cut *cut, bool is_separate, bool has_fp32_shards, pc_error *error) {
     pc_code code = check_tensors(cut, error);
+    if (!code) code = check_host(cut, error);
     return code ? code : check_dtypes(cut, is_separate, has_fp32_shards, error);
 }

@@ -100,6 +100,7 @@ void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, i
     add_attention(model, slice, format, modules, saved);
     add_mlp(model, slice, format, modules, saved);
     add_gradients(slice, format, saved);
+    pc_saved_freeze(slice, saved);
 }
 
 pc_wide pc_saved_by_f(const pc_saved_list *saved) {

@@ -51,6 +51,9 @@ typedef struct pc_saved_list {
  * of what attention's backward pass reads in 16, there are both. Vectors, and numbers a row, are left out. */
 void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved);
 
+/* Of layers that are frozen: leaves out what but W reads, and adds what adapters keep. pc_layer_saved has done so. */
+void pc_saved_freeze(const pc_slice *slice, pc_saved_list *saved);
+
 /* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score; and where
  * they are capped the hyperbolic tangent, 2 more. None with flash attention. */
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice);

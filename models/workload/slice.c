@@ -1,6 +1,7 @@
 #include "models/workload/slice.h"
 
 #include "engine/numbers.h"
+#include "models/workload/sequence_slices.h"
 
 static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
     if (cut->cross_entropy != PC_CROSS_ENTROPY_CHUNKED) return tokens;
@@ -8,23 +9,28 @@ static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
     return pc_divide_up(tokens, pieces);
 }
 
-pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
+/* Of sequences that begin behind `start` tokens. */
+static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, int64_t sequence) {
     int64_t t = cut->tp, heads = model->heads / t, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     bool is_sequence_cut = t > 1 && cut->sequence_parallel;
     int64_t cp = pc_cut_cp(cut), exchange = pc_cut_exchange(model, cut);
+    bool has_later = start + sequence < cut->seq_len;
     bool gathers_keys = cp > 1 && cut->cp_comm == PC_CP_ALL_GATHER;
     pc_slice slice = {.ranks = t,
-                      .sequence = cut->seq_len,
+                      .sequence = sequence,
+                      .keys = 2 * start + sequence,
+                      .keys_before = start * cut->microbatch_size,
+                      .has_later = has_later,
                       .context = cp,
                       .exchange = exchange,
                       .ring = gathers_keys ? 1 : cp / exchange,
                       .gathers_keys = gathers_keys,
-                      .tokens = cut->seq_len / cp * cut->microbatch_size,
+                      .tokens = sequence / cp * cut->microbatch_size,
                       .hidden = model->hidden,
                       .head_dim = model->head_dim,
                       .attention = heads * cut->microbatch_size,
-                      .full = pc_model_sight(model, cut->seq_len, false),
-                      .local = pc_model_sight(model, cut->seq_len, true),
+                      .full = pc_model_sight(model, sequence, false),
+                      .local = pc_model_sight(model, sequence, true),
                       .query = heads * model->head_dim,
                       .key = kv_heads * model->head_dim,
                       .ffn = model->ffn_hidden / t,
@@ -32,7 +38,10 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
                       .is_cut = t > 1,
                       .is_sequence_cut = is_sequence_cut,
                       .has_norms_apart =
-                          cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER};
+                          cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
+                      .lora = cut->lora,
+                      .frozen = pc_cut_frozen(cut),
+                      .graphs = cut->graphs};
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
     slice.qkv = slice.query + 2 * slice.key;
@@ -40,4 +49,13 @@ pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
     slice.counted_qkv =
         (pc_wide)(model->hidden / t) * ((model->heads + 2 * (pc_wide)model->kv_heads) * model->head_dim);
     return slice;
+}
+
+pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut) {
+    return make(model, cut, 0, cut->seq_len);
+}
+
+pc_slice pc_slice_of_part(const pc_model *model, const pc_cut *cut, const pc_part *part) {
+    pc_sequence_slice slice = pc_sequence_slice_of(model, cut, part->slice);
+    return make(model, cut, slice.start, slice.tokens);
 }

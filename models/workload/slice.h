@@ -13,13 +13,17 @@
 __extension__ typedef __int128 pc_wide;
 
 typedef struct pc_slice {
-    int64_t sequence;    /* s */
+    int64_t sequence;    /* s; of a slice of the sequence, its tokens */
+    int64_t keys;        /* as many as let a causal mask hide half of sequence * keys: s; of a slice that begins behind
+                          * u tokens 2u + its own, for its queries see those u, and half of the others */
+    int64_t keys_before; /* u * b, tokens whose keys and values are there from earlier slices; 0 of whole sequences */
+    bool has_later;      /* whether slices follow, whose passes read this one's keys and values */
     int64_t context;     /* ranks of context parallelism, cp; of them */
     int64_t exchange;    /* those that exchange heads, */
     int64_t ring;        /* and those round whom keys and values go; or */
     bool gathers_keys;   /* keys and values are gathered over all */
     int64_t ranks;       /* t */
-    int64_t tokens;      /* s * b / cp */
+    int64_t tokens;      /* s * b / cp, or a slice's s * b */
     int64_t loss_tokens; /* of them, those whose logits are there at once: all, or a piece of them, rounded up */
     int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or their t-th */
     int64_t hidden;      /* h */
@@ -37,9 +41,15 @@ typedef struct pc_slice {
     bool is_cut;          /* t > 1: there are collectives */
     bool is_sequence_cut; /* and sequence parallelism */
     bool has_norms_apart; /* a norm is a module of its own, and not one with the matrix behind it */
+    pc_lora lora;         /* the cut's */
+    int32_t frozen;       /* pc_cut_frozen */
+    int32_t graphs;       /* the cut's */
 } pc_slice;
 
-/* For a checked cut. */
+/* For a checked cut, of whole sequences. */
 pc_slice pc_slice_of(const pc_model *model, const pc_cut *cut);
+
+/* The same of the slice of the sequence that the part's passes work at. */
+pc_slice pc_slice_of_part(const pc_model *model, const pc_cut *cut, const pc_part *part);
 
 #endif

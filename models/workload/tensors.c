@@ -63,6 +63,7 @@ static void add_qk_norms(list *x, const pc_model *model, int64_t layers) {
 
 int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding,
                     pc_tensor_sort sorts[PC_TENSOR_SORTS_MAX]) {
+    if (part->slice > 0) return 0;
     pc_slice slice = pc_slice_of(model, cut);
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
     list x = {sorts, 0};

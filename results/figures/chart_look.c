@@ -36,6 +36,9 @@ static const pc_look schedule_looks[] = {
     {DARK_PURPLE, DIAMOND, SOLID},       /* dualpipe-v */
     {GREY, INVERTED, DOTTED},            /* gems */
     {GREY, DIAMOND, DOTTED},             /* chimera */
+    {BROWN, SQUARE, DOTTED},             /* seq-gpipe */
+    {BROWN, PENTAGON, SOLID},            /* seq-1f1b */
+    {BROWN, INVERTED, DASHED},           /* seq-zb-h1 */
 };
 enum { SCHEDULE_LOOKS = sizeof schedule_looks / sizeof *schedule_looks };
 

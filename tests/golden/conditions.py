@@ -1,4 +1,4 @@
-"""What measured runs did that their rows do not say: columns of settings ("setting.cuda_graphs"), from the recipes that
+"""What measured runs did that their rows do not say: columns of settings ("setting.cuda_graph_impl"), from the recipes that
 Megatron-Bridge publishes beside its figures, and from the source of the programs.
 
 A recipe is a row of megatron_bridge_perf_recipes.csv; it is joined by model, GPU, precision and cut.
@@ -8,7 +8,7 @@ import re
 import typing
 
 FILE = "megatron_bridge_perf_recipes"
-COLUMNS = ("setting.cuda_graphs", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces")
+COLUMNS = ("setting.cuda_graph_impl", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces")
 
 # Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
 # scripts/performance/configs/llama/llama3_workload_base_configs.py: cpu_offloading_num_layers.
@@ -51,7 +51,7 @@ def settings_of(recipe):
     """{column: cell}."""
     key, found = key_of_recipe(recipe), {}
     if recipe["cuda_graph_impl"] == "local" and "full_iteration" in recipe["cuda_graph_scope"]:
-        found["setting.cuda_graphs"] = "true"
+        found["setting.cuda_graph_impl"] = "full_iteration"
     if recipe["cpu_offloading"] == "True":
         found["setting.activation_offload_layers"] = str(OFFLOADED[key[:3]])
     return found

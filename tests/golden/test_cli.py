@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, IS_QUICK, MORE, PASSES, PIPECAST, ROOT, Command, interrupted_on_a_terminal, run, full_only  # noqa: E402
+from command import GOLDEN, IS_QUICK, MORE, PASSES, SLICED, PIPECAST, ROOT, Command, interrupted_on_a_terminal, run, full_only  # noqa: E402
 
 TABLE5 = ROOT / "scenarios/paper/zero_bubble_table5.yaml"  # setUpModule: a copy without the schedules that search
 
@@ -57,7 +57,7 @@ class Help(Command):
     def test_list(self):
         names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(set(names), set(PASSES + MORE))
+        self.assertEqual(set(names), set(PASSES + MORE + SLICED))
         listed = self.good("list", "scenarios", cwd=ROOT)
         self.assertIn("paper/zero_bubble_table5.yaml", listed)
         self.assertNotIn("/blocks/", listed)  # what scenarios name is none

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_QUICK, MORE, PASSES, Command, count, run  # noqa: E402
+from command import IS_QUICK, MORE, PASSES, SLICED, Command, count, run  # noqa: E402
 from command import SEARCHED as ALL_SEARCHED  # noqa: E402
 
 OWN = ("run", "scenario", "name")  # what a row is called, and not what is in it
@@ -72,7 +72,7 @@ class Schedules(Inputs):
 
     def test_options_scenario_and_csv(self):
         draws = random.Random(41)
-        drawn = [self.draw(draws, name) for name in (PASSES * 2 + MORE)[::4 if IS_QUICK else 1]]
+        drawn = [self.draw(draws, name) for name in (PASSES * 2 + MORE + SLICED)[::4 if IS_QUICK else 1]]
         scenario = "scenario: schedules\ncases:\n" + "".join(self.case(i, x) for i, x in enumerate(drawn))
         rows = self.rows(self.file("schedules.yaml", scenario))
         self.assertEqual(len(rows), len(drawn))

@@ -61,14 +61,14 @@ class Conditions(unittest.TestCase):
 
     def test_a_row_has_its_recipe(self):
         recipes = {conditions.key_of_recipe(RECIPE): conditions.settings_of(RECIPE)}
-        self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graphs": "", "setting.activation_offload_layers": "40",
+        self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.activation_offload_layers": "40",
                                                                   "setting.cross_entropy": "", "setting.overlap.tp_pieces": ""})
         for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
             self.assertEqual(set(conditions.of_row({**self.row(), **other}, recipes).values()), {""}, other)
 
     def test_what_a_recipe_says(self):
         graphs = {**RECIPE, "cpu_offloading": "", "cuda_graph_impl": "local", "cuda_graph_scope": "['full_iteration']"}
-        self.assertEqual(conditions.settings_of(graphs), {"setting.cuda_graphs": "true"})
+        self.assertEqual(conditions.settings_of(graphs), {"setting.cuda_graph_impl": "full_iteration"})
         self.assertEqual(conditions.settings_of({**graphs, "cuda_graph_scope": "['mlp']"}), {})
         self.assertEqual(conditions.settings_of({**graphs, "cuda_graph_impl": "none"}), {})
 

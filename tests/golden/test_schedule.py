@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import GOLDEN, MORE, PASSES, ROOT, SEARCHED, Command, run, full_only  # noqa: E402
+from command import GOLDEN, MORE, PASSES, ROOT, SEARCHED, SLICED, Command, run, full_only  # noqa: E402
 
 
 class Schedule(Command):
@@ -125,7 +125,7 @@ class Schedule(Command):
                                                              "rounds\n"))
 
     def test_text_files_are_golden(self):
-        for name in MORE:
+        for name in MORE + SLICED:
             text = self.good("schedule", name, "-p", "4", "-m", "8", "--format", "text")
             self.check_golden(GOLDEN / f"{name}_p4_m8.txt", text)
 
@@ -463,10 +463,31 @@ class Schedule(Command):
                  [*shape, "--robust", "mean", "--jitter", "0.1", "--improve"]),
                 ("--robust, --jitter, ...: what keeps --memory-limit waits for nothing; expected no --out-of-memory wait",
                  [*shape, "--jitter", "0.1", "--out-of-memory", "wait"]),
-                ("1f1b-r recomputes, or has replicas or too many chunks; expected F, B, W and BW alone, and every microbatch "
+                ("1f1b-r recomputes, or has replicas, slices or too many chunks; expected F, B, W and BW alone, and every microbatch "
                  "in every chunk, where times are drawn", ["1f1b-r", *shape[1:], "--jitter", "0.1"]),
                 ("times that are drawn, of a block with steps none, whose passes start where their cells do; expected "
                  "--block-steps squeeze or reorder", ["--block", block, *shape[1:], "--jitter", "0.1", "--block-steps", "none"])):
+            with self.subTest(arguments=arguments):
+                self.bad(2, message, "schedule", *arguments)
+
+    def test_slices(self):
+        """Units of a quarter: (m k + p-1)(F + B + W)/k is 35 x 3/4, and stage d holds p-d + k-1 of them. Slices of 1 to 4
+        tenths are as much work, and the longest is waited for."""
+        shape = ("seq-1f1b", "-p", "4", "-m", "8", "--slices", "4")
+        answer = json.loads(self.good("schedule", *shape, "--format", "json"))
+        self.assertEqual((answer["span"], answer["bound"], answer["placement"]), (26.25, None, "slices"))
+        self.assertEqual(answer["peak_activation"], [1.75, 1.5, 1.25, 1])
+        uneven = json.loads(self.good("schedule", *shape, "--slice-times", "1,2,3,4", "--format", "json"))
+        self.assertEqual((uneven["span"], uneven["peak_activation"]), (40.2, answer["peak_activation"]))
+        self.assertIn("4 slices a microbatch, placement slices", self.good("schedule", *shape))
+        for message, arguments in (
+                ("-v: seq-1f1b cuts microbatches into slices, and has one chunk a device; expected --slices 2", [*shape[:5], "-v", "2"]),
+                ("--slices: 1f1b has whole microbatches; expected it with seq-1f1b, seq-zb-h1 or seq-gpipe", ["1f1b", *shape[1:]]),
+                ("--slice-times: '1,2,3'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3"]),
+                ("--slice-times: '1,2,3,0'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3,0"]),
+                ("seq-1f1b: has slices of microbatches; expected whole ones, which PyTorch's runtime knows", [*shape, "--format", "torch-csv"]),
+                ("seq-1f1b: has slices of microbatches, whose order no block keeps; expected whole ones", [*shape, "--format", "block"]),
+                ("seq-1f1b cuts microbatches into slices; expected placement linear, interleaved or v, where it is to be improved", [*shape, "--improve"])):
             with self.subTest(arguments=arguments):
                 self.bad(2, message, "schedule", *arguments)
 
@@ -482,7 +503,7 @@ class Schedule(Command):
             ("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)", []),
             ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, "
              "1f1b-interleaved-overlap, 1f1b-interleaved-low-memory, looped-bfs, 1f1b-v, zb-h1, zb-h2, zb-interleaved, interleaved-adaptive, zb-1p, zb-2p, zb-two-thirds, "
-             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, a FILE.csv, or --block FILE",
+             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, seq-gpipe, seq-1f1b, seq-zb-h1, a FILE.csv, or --block FILE",
              ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),

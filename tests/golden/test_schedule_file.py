@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from command import IS_QUICK, MORE, PASSES, Command, run  # noqa: E402
+from command import IS_QUICK, MORE, PASSES, SLICED, Command, run  # noqa: E402
 
 OWN = ("run", "scenario", "name", "schedule", "making", "goal", "key")  # what a row is called, and how its schedule was made
 TIMES = "times: {F: 3 ms, B: 4 ms, W: 2 ms}, transfer: {time: 1 ms}, activation: {size: 6 MiB, release_b: 0.5}"
@@ -75,7 +75,9 @@ class AsNamed(ScheduleFile):
                        lambda path: [*CLUSTER, "--trace", "true", "--schedule", path])
 
     def test_what_a_csv_cannot_say(self):
-        for name, why in zip(MORE, ("has recompute passes; expected only F, B, W and BW",) + 2 * ("has two replicas of the model; expected one",)):
+        for name, why in zip(MORE + SLICED[:1], (
+                "has recompute passes; expected only F, B, W and BW",) + 2 * ("has two replicas of the model; expected one",) + (
+                "has slices of microbatches; expected whole ones",)):
             results = self.path(f"{name}.h5")
             self.good("run", *CLUSTER, "--pp", "4", "--microbatches", "8", "--trace", "true", "--schedule", name, "-o", results, "--quiet")
             self.refused(f"{results}: run 1: {name}: {why}, which PyTorch's runtime knows", "export", results, "--run", "1", "--to",

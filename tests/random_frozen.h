@@ -1,0 +1,20 @@
+/* random_frozen.h: what is not trained, drawn at random. */
+#ifndef PC_TESTS_RANDOM_FROZEN_H
+#define PC_TESTS_RANDOM_FROZEN_H
+
+#include "models/workload/cut.h"
+#include "tests/support.h"
+
+/* Adapters, for any TP up to 8, frozen ends or neither, a third of the cases each; of the cut nothing else changes, and
+ * what is drawn next is what it was. */
+static inline void random_frozen(const test_random *from, const pc_model *model, pc_cut *cut) {
+    test_random own = *from, *random = &own;
+    int kind = (int)test_between(random, 0, 2), ends = PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD;
+    if (kind == 1)
+        cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 16)),
+                              .targets = (int32_t)test_between(random, 1, PC_LORA_ALL),
+                              .dropout = test_between(random, 0, 1) ? 0.1 : 0};
+    if (kind == 2) cut->frozen = model->is_tied ? ends : (int32_t)test_between(random, 1, ends);
+}
+
+#endif
