@@ -85,8 +85,9 @@ static kept head_kept(const pc_model *model, const pc_slice *slice, pc_cross_ent
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
- * fp32 copy of them, too; torch's two fp32 gradients at once in B; the fused one has nothing. In pieces it is a piece's
- * logits and, if the sequence is cut, the gradient of all tokens before it is summed over the ranks. */
+ * fp32 copy of them, too; torch's two fp32 gradients at once in B, or over a cut vocabulary three; the fused one has
+ * nothing. In pieces it is a piece's logits and, if the sequence is cut, the gradient of all tokens before it is summed
+ * over the ranks. */
 static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {
@@ -97,7 +98,7 @@ static pc_wide loss_working(const pc_slice *slice, pc_cross_entropy loss) {
     case PC_CROSS_ENTROPY_PLAIN:
         return 6 * logits;
     case PC_CROSS_ENTROPY_TORCH:
-        return 8 * logits;
+        return (slice->is_cut ? 12 : 8) * logits;
     default:
         return 2 * logits;
     }
