@@ -70,10 +70,18 @@ static pc_code check_units(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
+/* Where nobody shares state, what ZeRO would cut is whole. */
 static pc_code check_optimizer(const pc_iteration_spec *spec, pc_error *error) {
     bool has_units = spec->cut.zero == 3 && spec->unit == PC_UNIT_LAYER;
     bool is_separate = spec->optimizer_kernels == PC_OPTIMIZER_SEPARATE;
-    return pc_optimizer_check(&spec->cut, is_separate, has_units && spec->fsdp_version != PC_FSDP_MEGATRON, error);
+    pc_cut cut = spec->cut;
+    bool is_alone = pc_cut_replicas(&cut) == 1 && spec->generator->placement != PC_PLACEMENT_BIDIRECTIONAL;
+    if (is_alone) {
+        cut.zero = 1;
+        cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    }
+    bool has_shards = has_units && !is_alone && spec->fsdp_version != PC_FSDP_MEGATRON;
+    return pc_optimizer_check(&cut, is_separate, has_shards, error);
 }
 
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
