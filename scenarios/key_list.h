@@ -34,8 +34,8 @@ typedef struct pc_scenario_key {
     pc_key_section section;
     pc_key_use use;
     char path[64];   /* within its section: "times.F"; "stages[].F" is of each entry of a list */
-    char value[160]; /* what may stand there: "whole number, 1 to 65536" */
-    char otherwise[96];
+    char value[256]; /* what may stand there: "whole number, 1 to 65536" */
+    char otherwise[128];
     char description[400];
 } pc_scenario_key;
 

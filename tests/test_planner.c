@@ -143,7 +143,7 @@ static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {717};
     int64_t simulated = 0, points = 0, found = 0, limited = 0;
-    for (long i = 0; i < test_cases(60, 1000); i++) {
+    for (long i = 0; i < test_cases(600, 1000); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
         leave_one_reason(i % 4, &x.space);
@@ -170,7 +170,7 @@ static void test_equals_simulating_every_point(void **state) {
     }
     print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
                   (long long)points, (long long)found, (long long)limited);
-    test_count("plans.searched", test_cases(60, 1000));
+    test_count("plans.searched", test_cases(600, 1000));
     test_count("plans.points", (long)points);
     assert_true(test_saw(found, 1) && test_saw(limited, 1) && test_saw(points - simulated, 1));
 }

@@ -81,7 +81,8 @@ static pc_code bucket_sendings(const lowering *lowered, const pc_group *const gr
                                  lowered->error);
         if (!code && i) pc_sendings_append(sendings, &second);
     }
-    if (!code && lowered->how.is_closed) pc_sendings_fit(sendings, times * alone_ps);
+    bool is_copied = lowered->outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS; /* over the host's link, as latency */
+    if (!code && (lowered->how.is_closed || is_copied)) pc_sendings_fit(sendings, times * alone_ps);
     return code;
 }
 

@@ -373,6 +373,7 @@ int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {
 }
 
 int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    if (part->slice > 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
     int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
