@@ -494,6 +494,9 @@ static void fill_iteration(const pc_setting *setting, const cluster_shape *shape
     spec->order = order_of(setting);
     spec->sequence_slices = (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, 0);
     spec->memory_limit_bytes = pc_setting_whole(setting, PC_KEY_MEMORY, PC_NO_LIMIT);
+    /* what Megatron-LM shares over its replicas of Muon (`dist_muon`) are whole tensors */
+    bool takes_tensors = pc_optimizer_takes_tensors(&spec->cut.optimizer);
+    if (takes_tensors && !setting->given[PC_KEY_ZERO_PARTITION]) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
 }
 
 static int64_t or_unknown(int64_t number) {

@@ -27,7 +27,8 @@ _Static_assert((int)PC_POSITIONS_ROTARY == 1 && (int)PC_NORM_RMS == 1 && (int)PC
                    (int)PC_CROSS_ENTROPY_PLAIN == 1 && (int)PC_CROSS_ENTROPY_CHUNKED == 3 &&
                    (int)PC_CROSS_ENTROPY_TORCH == 4 && (int)PC_CROSS_ENTROPY_COMPILED == 5 &&
                    (int)PC_KERNELS_EAGER == 1 && (int)PC_UNIT_LAYER == 1 && (int)PC_RESHARD_NEVER == 2 &&
-                   (int)PC_GRADIENT_SYNC_LAST == 2 && (int)PC_FSDP_1 == 1 && (int)PC_FSDP_MEGATRON == 2,
+                   (int)PC_OPTIMIZER_MUON == 4 && (int)PC_STATE_FP8 == 3 && (int)PC_GRADIENT_SYNC_LAST == 2 &&
+                   (int)PC_FSDP_1 == 1 && (int)PC_FSDP_MEGATRON == 2,
                "the words stand in the order of the enums");
 
 const char *pc_key_path(pc_key key) {

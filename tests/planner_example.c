@@ -80,6 +80,16 @@ static void draw_offload(test_random *own, pc_iteration_spec *spec) {
     spec->cut.offload.overlaps_copies = toss(own);
 }
 
+/* Of those that there can be. */
+static void draw_optimizer(test_random *own, pc_iteration_spec *spec) {
+    pc_optimizer *x = &spec->cut.optimizer;
+    bool is_fused = spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
+    if (pc_cut_frozen(&spec->cut) || spec->cut.offload.kinds || test_between(own, 0, 3)) return;
+    x->kind = (pc_optimizer_kind)test_between(own, 0, PC_OPTIMIZER_MUON);
+    if (x->kind == PC_OPTIMIZER_ADAM && is_fused) x->exp_avg = PC_STATE_BF16;
+    if (pc_optimizer_takes_tensors(x)) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+}
+
 /* What a program decides; from a stream of its own, so that all else is drawn as without it. */
 static void draw_program(pc_iteration_spec *spec) {
     test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
@@ -90,6 +100,7 @@ static void draw_program(pc_iteration_spec *spec) {
     draw_precision(&own, spec);
     if (toss(&own)) draw_units(&own, spec);
     draw_offload(&own, spec);
+    draw_optimizer(&own, spec);
 }
 
 static pc_plan_base draw_base(test_random *random) {

@@ -100,6 +100,11 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.model.document_length = spec.model.document_length_square = 0;
         spec.cut.offload.kinds &= ~PC_OFFLOAD_ACTIVATIONS;
     }
+    bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
+    if (can_have_muon && toss(&own)) {
+        spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
+        spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    }
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);

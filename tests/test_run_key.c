@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2736, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2072, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2752, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2088, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 216,
+_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 232,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -160,6 +160,11 @@ static const field of_cluster[] = {
     ITERATION(cut.cross_entropy),
     ITERATION(cut.cross_entropy_chunks),
     ITERATION(cut.offload_layers),
+    ITERATION(cut.optimizer.kind),
+    ITERATION(cut.optimizer.main_params),
+    ITERATION(cut.optimizer.main_grads),
+    ITERATION(cut.optimizer.exp_avg),
+    ITERATION(cut.optimizer.exp_avg_sq),
     ITERATION(cut.offload.kinds),
     ITERATION(cut.offload.modules),
     ITERATION_REAL(cut.offload.fraction),

@@ -444,6 +444,24 @@ static void test_torchs_loss(void **state) {
     assert_wide_equal(x.working, 8 * sb * model.vocab);
 }
 
+/* loss_parallel over a cut vocabulary: zeros, or what becomes of them, exponentials and their sum, fp32, beside the
+ * logarithms kept: 16 bytes a logit of the rank. */
+static void test_torchs_loss_in_parallel(void **state) {
+    (void)state;
+    test_random random = {25};
+    const pc_part last = {.has_head = true};
+    pc_model model = random_gpt(&random);
+    pc_cut cut = random_cut(&random, &model);
+    cut.tp = 2, cut.cp = 1;
+    model.vocab = 2 * 640, model.vocab_multiple = 1;
+    cut.sequence_parallel = false;
+    wide sb = cut.seq_len * cut.microbatch_size;
+    cut.cross_entropy = PC_CROSS_ENTROPY_TORCH;
+    pc_part_activation x = activation_of(&model, &cut, &last, false);
+    assert_wide_equal(x.taken, 4 * sb * model.hidden + 4 * sb * 640);
+    assert_wide_equal(x.working, 12 * sb * 640);
+}
+
 /* ---- what stands all the time ---- */
 
 /* Rajbhandari et al. 2020: each of the three over the ranks from its stage on; here 2, 4 and 12 bytes a parameter. */
@@ -504,6 +522,7 @@ int main(void) {
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_policies_apart),
         cmocka_unit_test(test_torchs_loss),
+        cmocka_unit_test(test_torchs_loss_in_parallel),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_zero_of_narrow_gradients),
         cmocka_unit_test(test_boundary),

@@ -94,7 +94,8 @@ static double sent_by(const pc_collective_course *course) {
  * first: 9. */
 static void test_greedy_by_hand(void **state) {
     (void)state;
-    const pc_tensor_sort sorts[] = {{3000, 3}, {6000, 1}, {4000, 2}};
+    const pc_tensor_sort sorts[] = {
+        {.parameters = 3000, .count = 3}, {.parameters = 6000, .count = 1}, {.parameters = 4000, .count = 2}};
     pc_owners owners = owners_of(3, sorts, 3);
     assert_true(owners.count == 3 && owners.fullest == 9000);
     check_near(sent_by(&owners.course), 2 * 23000, 1e-12);
@@ -103,7 +104,8 @@ static void test_greedy_by_hand(void **state) {
 /* Broadcasts of 9000, 7000 and 7000 parameters along a ring of three in a node: two steps each, and 46,000 bytes. */
 static void test_broadcasts_by_hand(void **state) {
     (void)state;
-    const pc_tensor_sort sorts[] = {{3000, 3}, {6000, 1}, {4000, 2}};
+    const pc_tensor_sort sorts[] = {
+        {.parameters = 3000, .count = 3}, {.parameters = 6000, .count = 1}, {.parameters = 4000, .count = 2}};
     pc_machine machine = machine_of();
     double step_s = machine.domain.latency_s, rate = machine.domain.bandwidth_bytes_per_s * machine.domain.efficiency;
     check_near(owners_of(3, sorts, 3).course.seconds, 3 * (machine.collective_call_s + 2 * step_s) + 46000 / rate,
@@ -112,7 +114,7 @@ static void test_broadcasts_by_hand(void **state) {
 
 static void test_one_rank_broadcasts_nothing(void **state) {
     (void)state;
-    const pc_tensor_sort sorts[] = {{3000, 3}, {6000, 1}};
+    const pc_tensor_sort sorts[] = {{.parameters = 3000, .count = 3}, {.parameters = 6000, .count = 1}};
     pc_owners owners = owners_of(1, sorts, 2);
     assert_true(owners.count == 1 && owners.fullest == 15000);
     assert_true(owners.course.phase_count == 0 && owners.course.seconds == 0);
@@ -122,7 +124,7 @@ static void test_one_rank_broadcasts_nothing(void **state) {
  * through the network if it does not close. The fullest rank has the largest tensor. */
 static void test_more_ranks_than_tensors(void **state) {
     (void)state;
-    const pc_tensor_sort sorts[] = {{3000000, 3}, {6000000, 1}};
+    const pc_tensor_sort sorts[] = {{.parameters = 3000000, .count = 3}, {.parameters = 6000000, .count = 1}};
     pc_machine machine = machine_of();
     for (int ranks = 4; ranks <= 64; ranks *= 2) {
         pc_owners owners = owners_of(ranks, sorts, 2);
@@ -145,7 +147,8 @@ static void test_any_tensors(void **state) {
         int count = (int)test_between(&random, 1, 4), ranks = (int)test_between(&random, 2, 40);
         int64_t largest = 0;
         for (int k = 0; k < count; k++) {
-            sorts[k] = (pc_tensor_sort){test_between(&random, 1, 100000), test_between(&random, 1, 30)};
+            sorts[k] =
+                (pc_tensor_sort){.parameters = test_between(&random, 1, 100000), .count = test_between(&random, 1, 30)};
             if (sorts[k].parameters > largest) largest = sorts[k].parameters;
         }
         int64_t sum = parameters_in(sorts, count), tensors = tensors_in(sorts, count);
@@ -159,7 +162,7 @@ static void test_any_tensors(void **state) {
 
 static void test_share_of_a_course(void **state) {
     (void)state;
-    const pc_tensor_sort sorts[] = {{3000000, 3}, {6000000, 1}};
+    const pc_tensor_sort sorts[] = {{.parameters = 3000000, .count = 3}, {.parameters = 6000000, .count = 1}};
     pc_owners owners = owners_of(16, sorts, 2);
     pc_collective_course part = pc_course_share(&owners.course, 0.25);
     check_near(part.seconds, owners.course.seconds / 4, 1e-12);

@@ -4,8 +4,8 @@
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/training/expand_replicas.h"
-#include "models/training/outline_balance.h"
 #include "models/training/offload_spec.h"
+#include "models/training/outline_balance.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
@@ -104,6 +104,20 @@ static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
     return PC_OK;
 }
 
+/* Where nobody shares state, what ZeRO would cut is whole. */
+static pc_code check_optimizer(const pc_iteration_spec *spec, pc_error *error) {
+    bool has_units = spec->cut.zero == 3 && spec->unit == PC_UNIT_LAYER;
+    bool is_separate = spec->optimizer_kernels == PC_OPTIMIZER_SEPARATE;
+    pc_cut cut = spec->cut;
+    bool is_alone = pc_cut_replicas(&cut) == 1 && spec->generator->placement != PC_PLACEMENT_BIDIRECTIONAL;
+    if (is_alone) {
+        cut.zero = 1;
+        cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
+    }
+    bool has_shards = has_units && !is_alone && spec->fsdp_version != PC_FSDP_MEGATRON;
+    return pc_optimizer_check(&cut, is_separate, has_shards, error);
+}
+
 pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_cut cut = full_cut(spec);
     pc_ranks ranks;
@@ -113,6 +127,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     pc_code code = check_shard_group(spec, error);
     if (!code) code = check_units(spec, error);
     if (!code) code = pc_outline_check_balanced(spec, error);
+    if (!code) code = check_optimizer(spec, error);
     if (!code) code = pc_offload_can_be(spec, error);
     if (!code) code = check_vocab(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);

@@ -234,9 +234,9 @@ pc_unit_rules pc_outline_unit_rules(const pc_outline *outline) {
 
 /* ---- memory ---- */
 
-/* Weights 4, gradients 4, Adam's moments 8. Gradients that wait for the last microbatch are 16-bit ones in FSDP1, as
+/* Weights 4, gradients 4, and moments. Gradients that wait for the last microbatch are 16-bit ones in FSDP1, as
  * autograd has made them, and in FSDP2 as wide as they are sent (to_accumulated_grad_if_needed). */
-enum { SHARD_BYTES = 4, MOMENT_BYTES = 8 };
+enum { SHARD_BYTES = 4 };
 
 /* What is frozen has no other copy than that of the passes. */
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
@@ -245,7 +245,7 @@ void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
     if (pc_outline_has_wide_shards(outline)) {
         held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
         held->fixed_parameters = pc_divide_up(SHARD_BYTES * count + PC_PARAMETER_BYTES * frozen, ranks);
-        held->fixed_optimizer = pc_divide_up(MOMENT_BYTES * count, ranks);
+        held->fixed_optimizer = pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, count), ranks);
     }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
 }

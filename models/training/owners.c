@@ -1,6 +1,7 @@
 #include "models/training/owners.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,12 +15,18 @@ static int compare_sorts(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The root of a heap, its smallest number, has grown. */
-static void sink(int64_t *heap, int64_t count) {
-    int64_t at = 0, grown = heap[0];
+/* Of one rank's tensors. */
+typedef struct load {
+    int64_t parameters, state_bytes, step_ps;
+} load;
+
+/* The root of a heap, which has fewest parameters, has got more. */
+static void sink(load *heap, int64_t count) {
+    int64_t at = 0;
+    load grown = heap[0];
     for (int64_t child = 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && heap[child + 1] < heap[child]) child++;
-        if (heap[child] >= grown) break;
+        if (child + 1 < count && heap[child + 1].parameters < heap[child].parameters) child++;
+        if (heap[child].parameters >= grown.parameters) break;
         heap[at] = heap[child];
         at = child;
     }
@@ -27,10 +34,12 @@ static void sink(int64_t *heap, int64_t count) {
 }
 
 /* `loads` [ranks], zero: a heap from beginning to end. */
-static void give(const pc_tensor_sort *sorts, int sort_count, int64_t *loads, int64_t ranks) {
+static void give(const pc_tensor_sort *sorts, int sort_count, load *loads, int64_t ranks) {
     for (int i = 0; i < sort_count; i++)
         for (int64_t k = 0; k < sorts[i].count; k++) {
-            loads[0] += sorts[i].parameters;
+            loads[0].parameters += sorts[i].parameters;
+            loads[0].state_bytes += sorts[i].state_bytes;
+            loads[0].step_ps += sorts[i].step_ps;
             sink(loads, ranks);
         }
 }
@@ -88,16 +97,23 @@ pc_collective_course pc_course_share(const pc_collective_course *course, double 
     return made;
 }
 
+static void find_most(const load *loads, int64_t count, pc_owners *owners) {
+    for (int64_t i = 0; i < count; i++) {
+        owners->fullest = pc_max(owners->fullest, loads[i].parameters);
+        owners->most_state_bytes = pc_max(owners->most_state_bytes, loads[i].state_bytes);
+        owners->most_step_ps = pc_max(owners->most_step_ps, loads[i].step_ps);
+    }
+}
+
 /* Equal loads, which lie together for the most part, are worked out once. */
-static void add_broadcasts(const pc_machine *machine, const pc_group *group, const int64_t *loads, int64_t count,
+static void add_broadcasts(const pc_machine *machine, const pc_group *group, const load *loads, int64_t count,
                            int parameter_bytes, pc_owners *owners) {
     pc_collective_course one = {0};
     for (int64_t i = 0; i < count; i++) {
-        if (i == 0 || loads[i] != loads[i - 1])
+        if (i == 0 || loads[i].parameters != loads[i - 1].parameters)
             one = pc_collective_course_of(machine, group, PC_COLLECTIVE_BROADCAST, PC_ALGORITHM_BEST,
-                                          (double)loads[i] * parameter_bytes);
+                                          (double)loads[i].parameters * parameter_bytes);
         add_course(&owners->course, &one);
-        if (loads[i] > owners->fullest) owners->fullest = loads[i];
     }
     owners->course.seconds = seconds_of(&owners->course);
 }
@@ -114,12 +130,13 @@ pc_code pc_owners_of(const pc_machine *machine, const pc_group *group, const pc_
     made.count = tensors < group->ranks ? tensors : group->ranks;
     *owners = made;
     if (tensors == 0) return PC_OK;
-    int64_t *loads = pc_alloc((size_t)made.count, sizeof *loads);
+    load *loads = pc_alloc((size_t)made.count, sizeof *loads);
     pc_tensor_sort *sorted = pc_alloc((size_t)sort_count, sizeof *sorted);
     if (loads && sorted) {
         memcpy(sorted, sorts, (size_t)sort_count * sizeof *sorts);
         qsort(sorted, (size_t)sort_count, sizeof *sorted, compare_sorts);
         give(sorted, sort_count, loads, made.count);
+        find_most(loads, made.count, &made);
         add_broadcasts(machine, group, loads, made.count, parameter_bytes, &made);
         *owners = made;
     }

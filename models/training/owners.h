@@ -15,8 +15,10 @@ enum { PC_OWNED_TENSORS_MAX = 1 << 20 };
 /* The largest tensor first, each goes to the rank that has fewest parameters by then (Graham 1969, 'Bounds on
  * multiprocessing timing anomalies', its list in order of size; so InternEvo's hybrid_zero_optim.py). */
 typedef struct pc_owners {
-    int64_t count;               /* of ranks that have a tensor: as many as tensors, or all */
-    int64_t fullest;             /* parameters of the rank that has most of them */
+    int64_t count;   /* of ranks that have a tensor: as many as tensors, or all */
+    int64_t fullest; /* parameters of the rank that has most of them */
+    int64_t most_state_bytes,
+        most_step_ps;            /* the most that a rank has of its tensors' state, and takes for their steps */
     pc_collective_course course; /* of the parameters: each owner broadcasts its own, one after the other */
 } pc_owners;
 

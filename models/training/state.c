@@ -4,6 +4,7 @@
 #include "engine/numbers.h"
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
+#include "models/workload/muon.h"
 #include "models/workload/slice.h"
 
 #include <stddef.h>
@@ -222,7 +223,7 @@ static pc_code add_slowed(pc_outline *outline, int d, pc_error *error) {
 
 /* ---- the step ---- */
 
-enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10, OPTIMIZER_BYTES = 12 };
+enum { FP32_BYTES = 4, STEP_LAUNCHES = 4, SEPARATE_LAUNCHES = 10 };
 
 /* Of a rank's share. FSDP's is as wide as its weights, fp32, whatever it reduces in. */
 static int held_gradient_bytes(const pc_outline *outline) {
@@ -230,34 +231,37 @@ static int held_gradient_bytes(const pc_outline *outline) {
 }
 
 /* Gradients that are narrower than fp32 are copied to fp32 for the step, all at once (Megatron's `.float()` of every
- * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params). */
+ * main_grad, in megatron/core/optimizer: distrib_optimizer.py and Float16OptimizerWithFloat16Params), unless the
+ * step reads them as they are. */
 static bool copies_gradients(const pc_outline *outline) {
-    return held_gradient_bytes(outline) < FP32_BYTES;
+    bool reads_narrow = outline->cut.optimizer.main_grads == PC_MAIN_GRADS_BF16;
+    return held_gradient_bytes(outline) < FP32_BYTES && !reads_narrow;
 }
 
-/* Adam on fp32: it reads the gradient, the master weight and two moments (16), and writes the latter three (12) and the
- * 16-bit weight (2). By separate kernels, PyTorch's _single_tensor_adamw: the weight decays (8); each moment decays (8)
- * and takes the gradient in (12); a root, a quotient and a sum make the denominator (8 each); the weight takes the
- * quotient off (16); and it is copied to 16 bits (6). */
-static int moved_by_adam(const pc_outline *outline) {
-    bool is_fused = outline->spec->optimizer_kernels == PC_OPTIMIZER_FUSED;
-    return is_fused ? 16 + 12 + 2 : 8 + 2 * (8 + 12) + 3 * 8 + 16 + 6;
+/* As the step reads a gradient. */
+static int gradient_width(const pc_outline *outline) {
+    return copies_gradients(outline) ? FP32_BYTES : held_gradient_bytes(outline);
+}
+
+static int moved_by_update(const pc_outline *outline) {
+    bool is_separate = outline->spec->optimizer_kernels == PC_OPTIMIZER_SEPARATE;
+    return pc_optimizer_moved_bytes(&outline->cut.optimizer, is_separate, gradient_width(outline));
 }
 
 /* Bytes that a parameter's step moves. The copy reads the gradient as it is held and writes fp32. Then, w wide, the
- * norm reads it (w), and clipping reads and writes it (2w). Adam follows, whose fused kernel reads it as wide. In fp32
- * that is 42. */
+ * norm reads it (w), and clipping reads and writes it (2w). The update follows, whose fused kernel reads it as wide;
+ * Muon's is worked out tensor by tensor. Of Adam in fp32 that is 42. */
 static int moved_by_step(const pc_outline *outline) {
-    int held = held_gradient_bytes(outline), width = copies_gradients(outline) ? FP32_BYTES : held;
-    return (copies_gradients(outline) ? held + width : 0) + 3 * width + moved_by_adam(outline) + width - FP32_BYTES;
+    int held = held_gradient_bytes(outline), width = gradient_width(outline);
+    bool is_muon = outline->cut.optimizer.kind == PC_OPTIMIZER_MUON;
+    return (copies_gradients(outline) ? held + width : 0) + 3 * width + (is_muon ? 0 : moved_by_update(outline));
 }
 
 /* Of them, those that the GPU does not move of a parameter that the host steps: Adam's, or, where its gradient is
  * there, all. */
 static int moved_by_host(const pc_outline *outline) {
-    int held = pc_cut_gradient_bytes(&outline->cut), width = copies_gradients(outline) ? FP32_BYTES : held;
     bool has_gradients = outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS;
-    return has_gradients ? moved_by_step(outline) : moved_by_adam(outline) + width - FP32_BYTES;
+    return has_gradients ? moved_by_step(outline) : moved_by_update(outline);
 }
 
 /* Its launches: norm, clipping, Adam, zeroing; and a copy. */
@@ -279,7 +283,8 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
     bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count &&
-                        x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest;
+                        x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest &&
+                        x[-1].owners.most_step_ps == x->owners.most_step_ps;
     if (is_as_before) {
         x->step_ps = x[-1].step_ps;
         return PC_OK;
@@ -298,7 +303,7 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
                        .launches = step_launches(outline),
                        .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
-    double seconds = sum.kernel_s > sum.launch_bound_s ? sum.kernel_s : sum.launch_bound_s;
+    double seconds = pc_max(sum.kernel_s, sum.launch_bound_s) + pc_time_to_seconds(x->owners.most_step_ps);
     return pc_outline_time("step", seconds + pc_outline_host_step_s(outline, on_host), 1, &x->step_ps, error);
 }
 
@@ -353,6 +358,11 @@ static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outli
     return pc_low_precision_weight_bytes(&kept, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
 }
 
+/* Whether state and step go by tensors. */
+static bool looks_at_tensors(const pc_outline *outline) {
+    return pc_cut_gives_tensors(&outline->cut) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
+}
+
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
@@ -362,7 +372,7 @@ static void add_memory(pc_outline *outline, int d) {
     pc_state_bytes all = pc_state_of(&shared, x->parameter_count), state = pc_state_of(&shared, x->trained_count);
     x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, shared.dp);
     x->fixed_gradients = state.gradients;
-    x->fixed_optimizer = pc_cut_gives_tensors(&outline->cut) ? OPTIMIZER_BYTES * x->owners.fullest : state.optimizer;
+    x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
     int64_t working = working_bytes(outline, d), count = stepped(outline, x);
     int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
@@ -382,15 +392,40 @@ static bool holds_as_before(const pc_outline *outline, int d) {
     return is_as_before;
 }
 
+/* What one tensor of a sort has of state and, if its step is its own, takes for that. Muon's other tensors step with
+ * Adam, all in one launch. */
+static pc_code price_tensor(const pc_outline *outline, pc_tensor_sort *sort, pc_error *error) {
+    const pc_optimizer *optimizer = &outline->cut.optimizer;
+    int width = gradient_width(outline);
+    pc_operations step;
+    sort->state_bytes =
+        pc_optimizer_tensor_bytes(optimizer, sort->parameters, sort->rows, sort->columns, sort->is_in_layer);
+    if (optimizer->kind != PC_OPTIMIZER_MUON) return PC_OK;
+    pc_muon_operations(sort, width, &step);
+    if (!sort->is_in_layer) {
+        step.count = 1;
+        step.list[0].bytes = moved_by_update(outline) * sort->parameters;
+        step.list[0].launches = 0;
+    }
+    pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
+    return pc_outline_time("step", pc_max(sum.kernel_s, sum.launch_bound_s), 1, &sort->step_ps, error);
+}
+
+/* Where nobody shares them, all are the rank's own. */
 static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
+    const pc_group own = {.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
+    const pc_group *group = pc_cut_gives_tensors(&outline->cut) ? &outline->shard : &own;
+    pc_code code = PC_OK;
     int count = 0;
     pc_tensor_sort *sorts = pc_alloc((size_t)outline->chunks * PC_TENSOR_SORTS_MAX, sizeof *sorts);
     if (!sorts) return pc_error_no_memory(error);
     for (int c = 0; c < outline->chunks; c++)
         count += pc_part_tensors(&outline->spec->model, &outline->cut, &pc_outline_part(outline, d, c)->part,
                                  outline->shares_embedding, sorts + count);
-    pc_code code = pc_owners_of(&outline->spec->machine, &outline->shard, sorts, count, PC_PARAMETER_BYTES,
-                                &outline->device[d].owners, error);
+    for (int i = 0; !code && i < count; i++) code = price_tensor(outline, &sorts[i], error);
+    if (!code)
+        code = pc_owners_of(&outline->spec->machine, group, sorts, count, PC_PARAMETER_BYTES,
+                            &outline->device[d].owners, error);
     pc_free(sorts);
     return code;
 }
@@ -402,7 +437,7 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
         x->trained_count += pc_outline_part(outline, d, c)->trained;
         x->low_weights += pc_outline_part(outline, d, c)->low_weights;
     }
-    if (!pc_cut_gives_tensors(&outline->cut)) return PC_OK;
+    if (!looks_at_tensors(outline)) return PC_OK;
     if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
     x->owners = x[-1].owners;
     return PC_OK;

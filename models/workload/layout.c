@@ -29,8 +29,11 @@ pc_cut_layout pc_layout_auto(int64_t layers, int parts) {
 }
 
 const char *pc_layout_name(pc_cut_layout layout) {
-    static const char *const names[] = {
-        [PC_CUT_EVEN] = "even", [PC_CUT_ENDS] = "ends", [PC_CUT_OWN] = "own", [PC_CUT_LISTED] = "listed", [PC_CUT_BALANCED] = "balanced"};
+    static const char *const names[] = {[PC_CUT_EVEN] = "even",
+                                        [PC_CUT_ENDS] = "ends",
+                                        [PC_CUT_OWN] = "own",
+                                        [PC_CUT_LISTED] = "listed",
+                                        [PC_CUT_BALANCED] = "balanced"};
     return names[layout];
 }
 

@@ -107,8 +107,9 @@ static pc_kept shared_head_kept(const pc_slice *slice) {
 }
 
 /* What the loss works with beside what is kept: 16-bit logits in F and their gradient in B. The plain loss has a second
- * fp32 copy of them, too; torch's two fp32 gradients at once in B; the fused one has nothing. In pieces it is a piece's
- * logits and, if the sequence is cut, the gradient of all tokens before it is summed over the ranks. */
+ * fp32 copy of them, too; torch's two fp32 gradients at once in B, or over a cut vocabulary three; the fused one has
+ * nothing. In pieces it is a piece's logits and, if the sequence is cut, the gradient of all tokens before it is summed
+ * over the ranks. */
 pc_wide pc_working_on_loss(const pc_slice *slice, pc_cross_entropy loss) {
     pc_wide logits = (pc_wide)slice->loss_tokens * slice->vocab, gradient = 2 * (pc_wide)slice->tokens * slice->hidden;
     switch (loss) {
@@ -119,7 +120,7 @@ pc_wide pc_working_on_loss(const pc_slice *slice, pc_cross_entropy loss) {
     case PC_CROSS_ENTROPY_PLAIN:
         return 6 * logits;
     case PC_CROSS_ENTROPY_TORCH:
-        return 8 * logits;
+        return (slice->is_cut ? 12 : 8) * logits;
     default:
         return 2 * logits;
     }
@@ -498,9 +499,10 @@ static int64_t shard(int64_t bytes, int64_t ranks) {
 
 pc_state_bytes pc_state_of(const pc_cut *cut, int64_t parameters) {
     int ranks = pc_cut_replicas(cut);
-    return (pc_state_bytes){.parameters = shard(2 * parameters, cut->zero >= 3 ? ranks : 1),
-                            .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? ranks : 1),
-                            .optimizer = shard(12 * parameters, cut->zero >= 1 ? ranks : 1)};
+    return (pc_state_bytes){
+        .parameters = shard(2 * parameters, cut->zero >= 3 ? ranks : 1),
+        .gradients = shard(pc_cut_gradient_bytes(cut) * parameters, cut->zero >= 2 ? ranks : 1),
+        .optimizer = shard(pc_optimizer_state_bytes(&cut->optimizer, parameters), cut->zero >= 1 ? ranks : 1)};
 }
 
 int64_t pc_boundary_bytes(const pc_model *model, const pc_cut *cut, bool is_scattered) {

@@ -73,8 +73,8 @@ int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
 /* Of them, those of matrices whose products a recipe has in few bits; 0 without one. */
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);
 
-/* What a device holds all the time for `parameters` of them, each 16 bits with fp32 master weights and Adam. That is 2
- * bytes of weights, pc_cut_gradient_bytes of gradients, and 12 of optimizer state (master weight, two moments). With
+/* What a device holds all the time for `parameters` of them, each 16 bits. That is 2 bytes of weights,
+ * pc_cut_gradient_bytes of gradients, and what the optimizer has (optimizer.h): of Adam in fp32 12 bytes. With
  * ZeRO each is spread over the dp x cp ranks as far as cut->zero says, rounded up. */
 typedef struct pc_state_bytes {
     int64_t parameters, gradients, optimizer;

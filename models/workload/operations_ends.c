@@ -143,7 +143,7 @@ void pc_add_head_forward(pc_builder *b) {
 /* By steps: the target's share, times the gradient of the loss, in fp32, and to 16 bits. Fused: times that gradient; in
  * pieces, it is the gradient of the head's input that is multiplied. Compiled: logits in, gradient out. Torch's: zeros,
  * 4, with a number a token; from them and the kept logarithms the gradient, which reads one of them twice and writes, 4
- * x 4; to 16 bits, 4 + 2. */
+ * x 4; to 16 bits, 4 + 2. Over a cut vocabulary zeros, exponentials, 8, their sum, 12, a product, 8, and 16 bits. */
 static void add_loss_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide logits = (pc_wide)x->tokens * x->vocab;
@@ -151,7 +151,9 @@ static void add_loss_backward(pc_builder *b) {
         add(b, "loss", "copy", (pc_wide)x->norm_tokens * x->hidden, 2 + 2, 1);
     else if (b->cross_entropy == PC_CROSS_ENTROPY_FUSED || b->cross_entropy == PC_CROSS_ENTROPY_COMPILED)
         add(b, "loss", "cross_entropy", logits, 2 + 2, 1);
-    else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH && !x->is_cut)
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH && x->is_cut)
+        add(b, "loss", "cross_entropy", logits, 4 + 8 + 12 + 8 + 4 + 2, 6);
+    else if (b->cross_entropy == PC_CROSS_ENTROPY_TORCH)
         add(b, "loss", "cross_entropy", logits, 4 + 4 * 4 + 4 + 2, 4);
     else
         add(b, "loss", "cross_entropy", logits, 4 + 4 + 4 + 2, 6);

@@ -15,6 +15,11 @@ extern "C" {
 /* So many tensors of so many parameters. */
 typedef struct pc_tensor_sort {
     int64_t parameters, count;
+    int64_t rows, columns; /* of a matrix; else 0 */
+    int64_t key_columns;   /* of the columns, those of the keys, and as many of the values; 0: it has none */
+    bool is_in_layer;      /* a matrix of a layer, and no table */
+    int64_t state_bytes;   /* optimizer state of one, and the time of its own step: for the caller to fill in */
+    int64_t step_ps;
 } pc_tensor_sort;
 
 /* Of one part on one TP rank of a checked cut, in any order; none is empty. Their parameters come to
