@@ -174,7 +174,7 @@ static pc_code draw_picture(const pc_results_reader *reader, const request *aske
     pc_code (*draw_of_run)(const pc_results_reader *, const request *, pc_error *) = wants_kinds(asked)   ? draw_kinds
                                                                                      : wants_links(asked) ? draw_links
                                                                                                           : NULL;
-    if (asked->run || asked->top) return draw_of_run(reader, asked, error);
+    if (draw_of_run && (asked->run || asked->top)) return draw_of_run(reader, asked, error);
     pc_code code = PC_OK;
     if (asked->name)
         code = draw_declared_chart(reader, asked->path, asked->name, asked->output, &is_chart, &charts, error);

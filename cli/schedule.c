@@ -292,7 +292,24 @@ static bool take_operand(schedule_request *r, const char *text) {
     return true;
 }
 
+/* Where options go that are taken as they are; NULL of others. */
+static const char **text_of(schedule_request *r, int option) {
+    switch (option) {
+    case SLICE_TIMES:
+        return &r->slice_times;
+    case MEMORY_LIMIT:
+        return &r->memory_limit;
+    case BLOCK:
+        return &r->block;
+    default:
+        return NULL;
+    }
+}
+
 static bool take_option(schedule_request *r, int option, const char *value) {
+    const char **text = text_of(r, option);
+    if (text) *text = value;
+    if (text) return true;
     switch (option) {
     case ARGUMENT_OPERAND:
         return take_operand(r, value);
@@ -304,9 +321,6 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return argument_integer("-v", value, 1, PC_CHUNKS_MAX, &r->chunks);
     case SLICES:
         return argument_integer("--slices", value, 1, PC_CHUNKS_MAX, &r->slices);
-    case SLICE_TIMES:
-        r->slice_times = value;
-        return true;
     case TIMES:
         return parse_times(value, r);
     case VOCAB_TIMES:
@@ -317,9 +331,6 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return parse_fraction("--release-b", value, &r->units.release_b);
     case KEEP:
         return parse_fraction("--keep", value, &r->units.keep);
-    case MEMORY_LIMIT:
-        r->memory_limit = value;
-        return true;
     case OUT_OF_MEMORY:
         return parse_out_of_memory(value, &r->waits_for_memory);
     case MAKING:
@@ -340,9 +351,6 @@ static bool take_option(schedule_request *r, int option, const char *value) {
         return take_scatter(r, option, value);
     case ENGINE:
         return parse_engine(value, &r->engine);
-    case BLOCK:
-        r->block = value;
-        return true;
     case BLOCK_STEPS:
         return argument_word("--block-steps", "steps", "none|squeeze|reorder", value, &r->block_steps);
     case FORMAT:

@@ -42,7 +42,7 @@ static void check_steps(const pc_cut *cut, pc_pass_kind kind, const step *expect
     for (int i = 0; i < list.count; i++) {
         const pc_operation *x = &list.list[i];
         if (x->kind != PC_OPERATION_ATTENTION && x->group == PC_GROUP_TP) continue;
-        assert_true(at < count);
+        assert_true(at < count && expected);
         assert_int_equal(x->kind, expected[at].kind);
         assert_int_equal(x->repeat, 32 * expected[at].layers);
         if (x->kind == PC_OPERATION_ATTENTION) assert_true(x->m == expected[at].m && x->n == expected[at].n);

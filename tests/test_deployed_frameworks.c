@@ -253,8 +253,9 @@ static void test_refused_shapes(void **state) {
     expect_refused("1f1b-interleaved", PC_MAKING_MEGATRON, 1, 8, 2,
                    "1f1b-interleaved: making megatron: 2 chunks on one device; expected at least 2 devices, as "
                    "Megatron-LM does");
-    expect_refused("zb-v", PC_MAKING_MEGATRON, 4, 8, 2,
-                   "zb-v: making megatron: nobody gives such an order of it; expected costs, equal, published or torch");
+    expect_refused(
+        "zb-v", PC_MAKING_MEGATRON, 4, 8, 2,
+        "zb-v: making megatron: nobody gives such an order of it; expected costs, equal, published or torch");
 }
 
 /* ---- Megatron-LM ---- */

@@ -105,7 +105,12 @@ static void test_half_of_interleaved(void **state) {
 /* ---- microbatch by microbatch ---- */
 
 static int64_t gcd(int64_t a, int64_t b) {
-    return b == 0 ? a : gcd(b, a % b);
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
 }
 
 /* Slots from the first chunk to this one, as the authors' generator has them. */

@@ -12,7 +12,7 @@ enum { PARTS_MAX = 8 };
 
 static void check_layers(int64_t layers, int parts, int stages, const int *stage_of_part, pc_layout_times times,
                          const int32_t *expected) {
-    int32_t made[PARTS_MAX];
+    int32_t made[PARTS_MAX] = {0};
     pc_layout_balance(layers, parts, stages, stage_of_part, &times, made);
     for (int i = 0; i < parts; i++) assert_int_equal(made[i], expected[i]);
 }
@@ -36,6 +36,7 @@ static void test_by_hand(void **state) {
 }
 
 /* The least slowest stage over all divisions of `layers` from stage `stage` on. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are stages */
 static double least_slowest(int64_t layers, int stage, int stages, const double *ends_s, double layer_s) {
     double least = INFINITY;
     if (stage == stages - 1) return ends_s[stage] + (double)layers * layer_s;
@@ -63,14 +64,14 @@ static void test_none_is_better(void **state) {
     (void)state;
     test_random random = {2411};
     for (long i = 0; i < test_cases(400, 4000); i++) {
-        int stages = (int)test_between(&random, 1, 4), chunks = (int)test_between(&random, 1, 2), at[PARTS_MAX];
+        int stages = (int)test_between(&random, 1, 4), chunks = (int)test_between(&random, 1, 2), at[PARTS_MAX] = {0};
         int parts = stages * chunks;
         int64_t layers = test_between(&random, 0, 12), sum = 0;
         bool folds = test_between(&random, 0, 1);
         pc_layout_times times = {(double)test_between(&random, 1, 3), (double)test_between(&random, 0, 4),
                                  (double)test_between(&random, 0, 20) / 2};
         double ends_s[PARTS_MAX] = {0};
-        int32_t made[PARTS_MAX];
+        int32_t made[PARTS_MAX] = {0};
         for (int part = 0; part < parts; part++) at[part] = folds && part >= stages ? parts - 1 - part : part % stages;
         ends_s[at[0]] += times.embedding_s;
         ends_s[at[parts - 1]] += times.head_s;

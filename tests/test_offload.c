@@ -322,7 +322,8 @@ static void test_optimizer_on_the_host(void **state) {
     beside.cut.offload.overlaps_copies = true;
     double none_s = step_s(&none, &a), all_s = step_s(&all, &b), half_s = step_s(&half, &c),
            beside_s = step_s(&beside, &d);
-    double n = (double)((a.parameter_count + 7) / 8), gpu_s = 30 / (2000e9 * 0.8);
+    int64_t stepped = (a.parameter_count + 7) / 8;
+    double n = (double)stepped, gpu_s = 30 / (2000e9 * 0.8);
     check_near(all_s - none_s, n * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-6);
     check_near(half_s - none_s, n / 2 * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-5);
     check_near(beside_s - none_s, n * (30 / 50e9 - gpu_s), 1e-6);

@@ -82,8 +82,8 @@ static void test_order_is_that_of_equal_times(void **state) {
     assert_true(different > 5);
 }
 
-/* What people run under V-Min's name idles 0.328 of the time at these times and transfers of 0.3 ms, which are no part of
- * its order; that is more than 1F1B does, and one that is made for them idles less. */
+/* What people run under V-Min's name idles 0.328 of the time at these times and transfers of 0.3 ms, which are no part
+ * of its order; that is more than 1F1B does, and one that is made for them idles less. */
 static void test_order_of_others(void **state) {
     (void)state;
     static const char *const times = "F: 22 ms, B: 24.6 ms, W: 17 ms", *const transfer = "transfer.time=0.3 ms";

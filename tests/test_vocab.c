@@ -21,7 +21,7 @@ static pc_costs make_costs(const pc_schedule *schedule, pc_time cell, pc_time s,
     pc_costs costs;
     assert_int_equal(pc_costs_create(schedule->devices, schedule->chunks, &costs, NULL), PC_OK);
     for (int i = 0; i < schedule->devices * schedule->chunks; i++) {
-        pc_time *times = &costs.duration_ps[i * PC_PASS_KINDS];
+        pc_time *times = costs.duration_ps + (ptrdiff_t)i * PC_PASS_KINDS;
         times[PC_PASS_F] = times[PC_PASS_B] = times[PC_PASS_W] = cell;
         times[PC_PASS_BW] = 2 * cell;
         times[PC_PASS_S] = s;

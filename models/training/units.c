@@ -57,7 +57,7 @@ pc_time pc_units_run(const pc_units *units, const pc_unit_rules *rules, pc_unit_
     for (int j = 0; j <= rules->prefetch; j++) gather(units, rules->prefetch, j, &now);
     for (int j = 0; j < steps; j++) {
         pc_unit_step step = pc_units_step(units, j);
-        pc_unit_times unused, *at = times ? &times[j] : &unused;
+        pc_unit_times unused = {0}, *at = times ? &times[j] : &unused;
         compute(&step, rules->slowdown, now.gathered_ps[j % (rules->prefetch + 1)], &now, at);
         reduce(&step, rules, &now, at);
         gather(units, rules->prefetch, j + 1 + rules->prefetch, &now);

@@ -14,6 +14,7 @@ static double time_of(const layer_bin *bin, double layer_s) {
 
 /* One after the other to the bin that is then the fastest, the last one of equals. */
 static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
+    if (count < 1) return;
     for (; layers > 0; layers--) {
         int best = count - 1;
         for (int i = count - 1; i-- > 0;)
@@ -25,7 +26,7 @@ static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
 /* A stage without ends never has fewer layers than one with an end would have if all were alike: so many need not be
  * given one by one. */
 static int64_t give_at_once(layer_bin *bins, int count, int64_t layers) {
-    int64_t each = layers / count;
+    int64_t each = count > 0 ? layers / count : 0;
     for (int i = 0; i < count; i++) {
         if (bins[i].ends_s > 0) continue;
         bins[i].layers = each;
@@ -49,8 +50,7 @@ static void give_parts(int64_t layers, int stage, int parts, const int *stage_of
 
 void pc_layout_balance(int64_t layers, int parts, int stages, const int *stage_of_part, const pc_layout_times *times,
                        int32_t *layers_of_part) {
-    layer_bin of_stage[PC_PARTS_MAX], of_part[PC_PARTS_MAX];
-    for (int i = 0; i < stages; i++) of_stage[i] = (layer_bin){0};
+    layer_bin of_stage[PC_PARTS_MAX] = {{0}}, of_part[PC_PARTS_MAX];
     of_stage[stage_of_part[0]].ends_s += times->embedding_s;
     of_stage[stage_of_part[parts - 1]].ends_s += times->head_s;
     give(of_stage, stages, give_at_once(of_stage, stages, layers), times->layer_s);

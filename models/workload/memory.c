@@ -47,7 +47,7 @@ static pc_kept layer_of(const pc_model *model, const pc_slice *slice, bool is_lo
                      .w_needs = pc_saved_for_w(&saved),
                      .bw_peak = modules ? pc_saved_peak(&saved, false) : 0,
                      .b_peak = modules ? pc_saved_peak(&saved, true) : 0,
-                     .cached = is_attention && slice->has_later ? 2 * 2 * (pc_wide)slice->tokens * slice->key : 0};
+                     .cached = is_attention && slice->has_later ? 4 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
 /* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
@@ -325,7 +325,7 @@ pc_wide pc_working_on_layers(const pc_kept *layer, const pc_kept *head, const pc
  * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
 pc_wide pc_working_on_context(const pc_slice *x) {
     pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
-    if (x->gathers_keys) return 4 * x->context * keys;
+    if (x->gathers_keys) return 4 * (pc_wide)x->context * keys;
     if (x->ring < 2) return 0;
     return pc_max(x->ring * (2 * keys + queries), 8 * keys);
 }
@@ -345,7 +345,7 @@ static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const p
 /* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
  * the slices that made those have theirs. One microbatch's at a time, for its slices' B follow each other. */
 pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part) {
-    return 2 * 2 * (pc_wide)slice->keys_before * slice->key * part->layers;
+    return 4 * (pc_wide)slice->keys_before * slice->key * part->layers;
 }
 
 /* What F keeps of the tensors of these modules, where it leaves others out. */
@@ -403,9 +403,9 @@ pc_kept pc_kept_of_layer(const pc_model *model, const pc_cut *cut, const pc_slic
 void pc_kept_of_ends(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
                      pc_kept ends[2]) {
     ends[0] = part->has_embedding ? embedding_kept(model, slice) : (pc_kept){0};
-    ends[1] = !part->has_head         ? (pc_kept){0}
-              : cut->vocab_stages > 0 ? shared_head_kept(slice)
-                                      : head_kept(model, slice, cut->cross_entropy);
+    ends[1] = (pc_kept){0};
+    if (part->has_head)
+        ends[1] = cut->vocab_stages > 0 ? shared_head_kept(slice) : head_kept(model, slice, cut->cross_entropy);
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,

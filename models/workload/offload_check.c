@@ -88,7 +88,7 @@ int64_t pc_offloaded_layers(const pc_cut *cut, int parts, int part, int64_t laye
     if (cut->offload_layers > 0) return pc_min(cut->offload_layers, layers);
     if (kinds & (PC_OFFLOAD_FULL | PC_OFFLOAD_FINE_GRAINED)) return layers;
     if (!(kinds & PC_OFFLOAD_SELECTIVE)) return 0;
-    int chunks = pc_max(parts / cut->pp, 1);
-    double of_chunk = cut->offload.fraction * chunks - part / cut->pp;
+    int chunks = pc_max(parts / cut->pp, 1), chunk = part / cut->pp;
+    double of_chunk = cut->offload.fraction * chunks - chunk;
     return pc_min(layers, pc_max(0, (int64_t)ceil((double)layers * of_chunk - ROUNDING)));
 }

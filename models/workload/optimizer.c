@@ -48,7 +48,7 @@ int64_t pc_optimizer_state_bytes(const pc_optimizer *x, int64_t parameters) {
 int64_t pc_optimizer_tensor_bytes(const pc_optimizer *x, int64_t parameters, int64_t rows, int64_t columns,
                                   bool is_in_layer) {
     if (x->kind == PC_OPTIMIZER_ADAFACTOR && columns > 0) return FP32_BYTES * (parameters + rows + columns);
-    if (x->kind == PC_OPTIMIZER_MUON && is_in_layer) return 2 * FP32_BYTES * parameters;
+    if (x->kind == PC_OPTIMIZER_MUON && is_in_layer) return 2 * (FP32_BYTES * parameters);
     return pc_optimizer_state_bytes(x, parameters);
 }
 

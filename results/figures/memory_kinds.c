@@ -76,6 +76,7 @@ static void choose_stages(picture *canvas) {
             if (canvas->is_drawn[d]) continue;
             if (most < 0 || record->memory[d].peak_bytes > record->memory[most].peak_bytes) most = d;
         }
+        if (most < 0) return;
         canvas->is_drawn[most] = true;
         for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
             canvas->has_kind[kind] = canvas->has_kind[kind] || record->memory[most].kinds[kind] > 0;
