@@ -34,7 +34,7 @@ def page_table(part):
 def made_up(**cells):
     """A row as score gives it, of a run that needed 10 s and is forecast at 9 s."""
     return {"framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16", "gpus": "8", "gbs": "64", "mbs": "1",
-            "seq": "8192", "tp": "1", "pp": "1", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
+            "seq": "8192", "tp": "1", "pp": "1", "cp": "", "task": "", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
             "measured_s": 10.0, "forecast_s": 9.0, "forecast_s_low": 8.5, "forecast_s_high": 10.5, "error": -0.1, "memory_error": None, "file": "torchtitan", **cells}
 
 
@@ -132,6 +132,15 @@ class Script(unittest.TestCase):
         self.assertTrue(scoreboard.is_low_nemo(made_up(precision="FP8")))
         self.assertFalse(scoreboard.is_nvidia(made_up(precision="FP8")) or scoreboard.is_low_nemo(made_up()))
         self.assertTrue(scoreboard.is_blackwell(made_up(system="DGX-B200")) and not scoreboard.is_blackwell(made_up(system="DGX-B300")))
+
+    def test_kinds_of_bars(self):
+        """A row with context parallelism or fine-tuning is in no bar of plain rows, and each of these has its own."""
+        context, lora, card = made_up(cp="2"), made_up(task="LoRA"), made_up(task="SFT", file="megatron_bridge_verification_cards")
+        for row in (context, lora, card):
+            self.assertFalse(scoreboard.is_nvidia(row))
+        self.assertTrue(scoreboard.is_nvidia(made_up(cp="1")))
+        self.assertTrue(scoreboard.is_context_of_h100(context) and not scoreboard.is_context_of_h100(made_up(cp="4")))
+        self.assertEqual([scoreboard.is_for_speed(row) for row in (context, lora, card, made_up(system="MI300X"))], [True, True, False, False])
 
     def test_bars_of_speed_ups_are_reached_from_below(self):
         """Of three pairs two are right: two in three are asked for, so that one more miss is too many."""
