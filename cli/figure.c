@@ -198,6 +198,7 @@ static pc_code list_pictures(const pc_results_reader *reader, const char *path, 
         if (!pc_results_has_trace(reader, row->run)) continue;
         print_run("run  ", row);
         if (pc_results_has_engine_trace(reader, row->run)) print_run("links", row);
+        if (pc_results_has_memory_kinds(reader, row->run)) print_run("kinds", row);
     }
     return code;
 }

@@ -86,7 +86,7 @@ const char *pc_plan_objective_name(pc_plan_objective objective);
 
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
- * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, overlap_p2p, overlap_tp,
+ * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, overlap_p2p, overlap_tp,
  * overlap_gradients, overlap_parameters, limits, behind, ties, close, command. JSON: an object of `scenario`,
  * `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`.
  * PC_ERROR_IO if the stream fails. */

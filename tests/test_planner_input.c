@@ -180,6 +180,7 @@ static void make_ruled(test_random *random, const char *schedule, ruled_space *r
     model->heads = model->kv_heads = 8;
     model->hidden = model->ffn_hidden = 512;
     ruled->base.spec.memory_limit_bytes = PC_NO_LIMIT;
+    ruled->base.spec.cut.offload = (pc_offload){0};
     pc_plan_list ones = LIST(one), zeros = LIST(none);
     ruled->space = (pc_plan_space){.bases = &ruled->base,
                                    .base_count = 1,

@@ -174,7 +174,7 @@ static void test_too_many_tensors(void **state) {
     (void)state;
     pc_machine machine = machine_of();
     pc_group group = group_of(&machine, 2);
-    const pc_tensor_sort sort = {5, PC_OWNED_TENSORS_MAX + INT64_C(1)};
+    const pc_tensor_sort sort = {.parameters = 5, .count = PC_OWNED_TENSORS_MAX + INT64_C(1)};
     pc_owners owners;
     pc_error error = {0};
     assert_int_equal(pc_owners_of(&machine, &group, &sort, 1, 2, &owners, &error), PC_ERROR_INPUT);

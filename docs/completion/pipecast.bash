@@ -86,14 +86,15 @@ _pipecast_names() {
     } < <("$pipecast" list "$1" 2>/dev/null) | sort -u
 }
 
-# What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run, or has
-# links.
+# What `figure --list` says can be drawn of the results file that stands on the line: all, or only what is a run, has links,
+# or says what its memory is made of.
 _pipecast_drawn() {
     local kind name title
     while read -r kind name title; do
         [[ -z ${1:-} && $kind == links ]] && name=links
+        [[ -z ${1:-} && $kind == kinds ]] && name=memory-kinds
         [[ ${1:-$kind} == "$kind" ]] && echo "$name"
-    done < <("$pipecast" figure "$file" --list 2>/dev/null)
+    done < <("$pipecast" figure "$file" --list 2>/dev/null) | sort -u
 }
 
 # The columns of that file.
@@ -140,7 +141,9 @@ _pipecast_values() {
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
-    figure:--run) _pipecast_words $(_pipecast_drawn links) ;;
+    figure:--run)
+        if [[ $drawn == memory-kinds ]]; then _pipecast_words $(_pipecast_drawn kinds); else _pipecast_words $(_pipecast_drawn links); fi
+        ;;
     export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
@@ -177,7 +180,7 @@ _pipecast_operands() {
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
     local commands='run plan score schedule figure export compare merge calibrate profile list'
-    local options option= word awaited= file= operands=0 i
+    local options option= word awaited= file= drawn= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         _pipecast_words $commands help version --help --version -h -V
@@ -195,6 +198,7 @@ _pipecast() {
             option=$word
             [[ $options == *" $word= "* ]] && awaited=$word
         else
+            [[ $file ]] && drawn=${drawn:-$word} # the second
             [[ $file ]] || file=$word # the first
             ((++operands))
         fi

@@ -42,9 +42,9 @@ typedef struct pc_plan_base {
     int group; /* 0 to PC_PLAN_GROUPS_MAX - 1: of one objective the best are wanted of every group (a precision) */
 } pc_plan_base;
 
-/* What can be chosen. A list of no entries is an error, but for `cp`, which is then 1, `shard_group`, which then is all
- * replicas, `offload`, which is then the base's, and `dp`, which then follows as gpus / (tp x cp x pp) whatever it is;
- * listed, only those. Switches are lists of 0 and 1. All borrowed. */
+/* What can be chosen. A list of no entries is an error, but for four. `cp` is 1 then, `shard_group` all replicas, and
+ * `offload` the base's. `dp` follows as gpus / (tp x cp x pp), whatever it is; listed, only those. Switches are lists
+ * of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;

@@ -122,14 +122,10 @@ pc_iteration_spec pc_iteration_spec_default(void);
 /* What became of an iteration, or of a run. */
 typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE } pc_run_status;
 
-/* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the
- * activations' peak. The optimizer's step, when no activations are left, may need more than they did: the difference is
- * in buffers.
- */
-/* Of what a GPU's memory is made. Activations by module (activation_kinds.h). Buffers: boundary tensors between stages;
- * units or buckets of ZeRO 2 and 3, gathered or to be reduced; keys and values of context parallelism; the gathered
- * sequence; what is recomputed; what the loss works with; layers on their way to and from the host; and what the step
- * needs beyond the activations' peak. All but activations are counted all the time. */
+/* Of what a GPU's memory is made. Activations are by module (activation_kinds.h). All else is counted all the time.
+ * Buffers are boundary tensors between stages; units or buckets of ZeRO 2 and 3, gathered or to be reduced; and keys
+ * and values of context parallelism. Then come the gathered sequence, what is recomputed, what the loss works with, and
+ * layers on their way to and from the host. The last is what the step needs beyond the activations' peak. */
 typedef enum pc_memory_kind {
     PC_MEMORY_PARAMETERS,
     PC_MEMORY_GRADIENTS,
@@ -154,6 +150,9 @@ typedef enum pc_memory_kind {
 /* "parameters", ...; NULL behind the last. */
 extern const char *const pc_memory_kind_names[PC_MEMORY_KINDS + 1];
 
+/* What one stage's GPU holds, in bytes. peak_bytes is their sum at the moment peak_ps, the first one of the
+ * activations' peak. The optimizer's step, when no activations are left, may need more than they did: the difference is
+ * in buffers. */
 typedef struct pc_device_memory {
     int64_t parameters, gradients, optimizer, buffers, activations; /* activations: at the peak */
     int64_t peak_bytes;

@@ -102,6 +102,9 @@ pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, 
 /* Whether the run of this number kept its trace. */
 bool pc_results_has_trace(const pc_results_reader *reader, int64_t run);
 
+/* Whether its trace says what memory is made of. */
+bool pc_results_has_memory_kinds(const pc_results_reader *reader, int64_t run);
+
 /* Whether it kept what the engine saw, too. */
 bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run);
 

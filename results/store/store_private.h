@@ -35,6 +35,9 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *record, pc_error *erro
 pc_code pc_store_block_write(hid_t group, const pc_block *block, pc_error *error);
 pc_code pc_store_block_read(hid_t group, pc_trace_record *record, pc_error *error);
 
+/* Whether a trace's group says what levels are made of. */
+bool pc_store_kinds_are_there(hid_t group);
+
 /* What the engine saw, a group in it, where it ran all of the replay; and back, likewise. */
 bool pc_store_engine_is_there(hid_t group);
 pc_code pc_store_engine_write(hid_t group, const pc_replay *replay, pc_error *error);

@@ -332,15 +332,24 @@ bool pc_results_has_trace(const pc_results_reader *reader, int64_t run) {
     return is_there;
 }
 
-bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run) {
+/* Whether the run kept a trace that has what `is_there_in` looks for in its group. */
+static bool trace_has(const pc_results_reader *reader, int64_t run, bool (*is_there_in)(hid_t group)) {
     char name[24];
     snprintf(name, sizeof name, "%" PRId64, run);
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     hid_t group = open_trace(reader->file, name);
-    bool is_there = group >= 0 && pc_store_engine_is_there(group);
+    bool is_there = group >= 0 && is_there_in(group);
     if (group >= 0) H5Gclose(group);
     pc_h5_quiet_end(quiet);
     return is_there;
+}
+
+bool pc_results_has_memory_kinds(const pc_results_reader *reader, int64_t run) {
+    return trace_has(reader, run, pc_store_kinds_are_there);
+}
+
+bool pc_results_has_engine_trace(const pc_results_reader *reader, int64_t run) {
+    return trace_has(reader, run, pc_store_engine_is_there);
 }
 
 static void place_trace(const pc_results_reader *reader, int64_t run, pc_error *error) {

@@ -67,6 +67,10 @@ static const pc_store_array kind_columns[] = {
     KIND("level_offloaded_bytes", OFFLOADED, "of it what goes to the host, as long as it is here"),
 };
 
+bool pc_store_kinds_are_there(hid_t group) {
+    return pc_h5_has(group, kind_columns[0].field.name);
+}
+
 /* What goes between stages; older files say nothing of it. */
 static const pc_store_array transfer_columns[] = {
     PLAIN("transfer_from", TRANSFER, INT32, trace.transfer_from, "1", "stage that sends"),

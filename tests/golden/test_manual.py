@@ -265,7 +265,9 @@ class Completion(Options):
         done = run("run", str(self.folder / "sub/t.yaml"), "-o", str(self.folder / "titled.h5"))
         self.assertEqual(done.returncode, 0, done)
         for words, expected in [
-            (["figure", "r.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1"]),
+            (["figure", "r.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1", "memory-kinds"]),
+            (["figure", "r.h5", "memory-kinds", "--run", ""], ["flags/flags.1f1b", "flags/flags.zb-h1"]),
+            (["figure", "r.h5", "links", "--run", ""], []),  # which none of them has
             (["export", "r.h5", "--run", "flags/flags.z"], ["flags/flags.zb-h1"]),
             (["figure", "r.h5", "--x", "microbatch"], ["microbatch_size", "microbatches"]),
             (["figure", "r.h5", "--x", "gpus", "--y", "mfu,hf"], ["mfu,hfu"]),
@@ -283,7 +285,7 @@ class Completion(Options):
         self.assertEqual(done.returncode, 0, done)
         with_h5py.add_engine(str(self.folder / "sub/e.h5"), 2)
         for words, expected in [
-            (["figure", "sub/e.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1", "links"]),
+            (["figure", "sub/e.h5", ""], ["flags/flags.1f1b", "flags/flags.zb-h1", "links", "memory-kinds"]),
             (["figure", "sub/e.h5", "links", "--run", ""], ["flags/flags.zb-h1"]),
             (["export", "sub/e.h5", "--run", "2", "--to", "csv", "--table", "l"], ["levels", "links", "loads"]),
         ]:
