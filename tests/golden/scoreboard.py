@@ -360,13 +360,13 @@ def bars(said, grid):
 
 # ---- sums ----
 
-SUMS = ["rows", "asked", "mean", "median", "worst", "bias", "out of memory", "inside"]
+SUMS = ["rows", "asked", "timed", "mean", "median", "worst", "bias", "out of memory", "inside"]
 
 
 def sums(rows):
     """Cells, as SUMS names them."""
     asked, compared = [row for row in rows if is_asked(row)], [row for row in rows if is_compared(row)]
-    counts = [str(len(rows)), str(len(asked))]
+    counts = [str(len(rows)), str(len(asked)), str(len(compared))]
     if not compared:
         return counts + [""] * 4 + [str(sum(map(is_refused, asked))) if asked else "", ""]
     errors = [row["error"] for row in compared]

@@ -43,12 +43,12 @@ class Page(unittest.TestCase):
         for part in ("sources", "gpus", "programs", "scales"):
             found = page_table(part)
             everything = found.pop("**all**")
-            for column in ("rows", "asked"):
+            for column in ("rows", "asked", "timed"):
                 with self.subTest(f"{part}: {column}"):
                     self.assertEqual(sum(int(row[column]) for row in found.values()), int(everything[column]))
             with self.subTest(f"{part}: means"):
-                weighted = sum(int(row["asked"]) * percentage(row["mean"]) for row in found.values() if row["mean"])
-                self.assertAlmostEqual(weighted / int(everything["asked"]), percentage(everything["mean"]), delta=0.11)
+                weighted = sum(int(row["timed"]) * percentage(row["mean"]) for row in found.values() if row["mean"])
+                self.assertAlmostEqual(weighted / int(everything["timed"]), percentage(everything["mean"]), delta=0.11)
                 largest = max((row["worst"] for row in found.values() if row["worst"]), key=lambda cell: abs(percentage(cell)))
                 self.assertEqual(largest, everything["worst"])
 
@@ -86,7 +86,7 @@ class Now(unittest.TestCase):
         said = scoreboard.ask(PIPECAST, ROOT, SMALL)
         on_page = page_table("sources")
         for name in SMALL:
-            rows, asked, mean, *_ = scoreboard.sums(said[name]["rows"])
+            rows, asked, _, mean, *_ = scoreboard.sums(said[name]["rows"])
             row = on_page[scoreboard.FILES[name]]
             with self.subTest(name):
                 self.assertEqual((rows, asked), (row["rows"], row["asked"]), f"make {scoreboard.PAGE} anew")
@@ -111,8 +111,8 @@ class Script(unittest.TestCase):
     def test_sums(self):
         """Errors of -10, +30 and -20%: mean 20, median 20, bias 0. One more row lacks something, and one did not fit."""
         rows = [made_up(), made_up(error=0.3, status="out_of_memory"), made_up(error=-0.2, forecast_s_low=10.1), made_up(error=None, status="not_asked")]
-        self.assertEqual(scoreboard.sums(rows), ["4", "3", "20.0%", "20.0%", "+30.0%", "0", "1", "67%"])
-        self.assertEqual(scoreboard.sums(rows[3:]), ["1", "0", "", "", "", "", "", ""])
+        self.assertEqual(scoreboard.sums(rows), ["4", "3", "3", "20.0%", "20.0%", "+30.0%", "0", "1", "67%"])
+        self.assertEqual(scoreboard.sums(rows[3:]), ["1", "0", "0", "", "", "", "", "", ""])
 
     def test_a_misprint_is_mended_and_counted(self):
         rows = [{"mbs": "local 8", "mended": ""} for _ in range(5)] + [{"mbs": "2", "mended": ""}]
