@@ -64,6 +64,7 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.recompute_layers),
     AT(iteration.cut.recompute_modules),
     AT(iteration.cut.transformer_impl),
+    AT(iteration.cut.stores_low_input),
     AT(iteration.cut.offload.kinds),
     AT(iteration.cut.offload.modules),
     AT(iteration.cut.layout),

@@ -213,6 +213,37 @@ static void test_graphs(void **state) {
     }
 }
 
+/* Of a gated MLP: half the bytes of what the activation reads; and a cast there in F, back in B, of 3 bytes a number.
+ */
+static void test_input_store(void **state) {
+    (void)state;
+    static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_B, PC_PASS_BW, PC_PASS_W};
+    test_random random = {5};
+    long gated = 0;
+    for (long i = 0; i < test_cases(200, 1000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model), stored = cut;
+        pc_part part = {.layers = test_between(&random, 1, 9)};
+        if (!pc_mlp_is_gated(model.mlp) || cut.kernels != PC_KERNELS_FUSED) continue;
+        gated++;
+        stored.stores_low_input = true;
+        wide numbers =
+            part.layers * cut.seq_len / pc_cut_cp(&cut) * cut.microbatch_size * 2 * model.ffn_hidden / cut.tp;
+        pc_part_activation x, y;
+        pc_pass_forms forms = {0};
+        assert_int_equal(pc_part_activations(&model, &cut, &part, forms, &x, NULL), PC_OK);
+        assert_int_equal(pc_part_activations(&model, &stored, &part, forms, &y, NULL), PC_OK);
+        assert_int_equal(x.taken - y.taken, numbers);
+        for (int k = 0; k < 4; k++) {
+            pc_operation_sums a = sums_of(&model, &cut, &part, kinds[k], false),
+                              b = sums_of(&model, &stored, &part, kinds[k], false);
+            assert_true(b.bytes - a.bytes == (k < 3 ? 3 * numbers : 0));
+            assert_int_equal(b.launches - a.launches, k < 3 ? part.layers : 0);
+        }
+    }
+    assert_true(gated > 20);
+}
+
 static void check_refused(const pc_model *model, const pc_cut *cut, const char *message) {
     pc_error error = {0};
     assert_int_equal(pc_cut_check(model, cut, 1, &error), PC_ERROR_INPUT);
@@ -239,13 +270,23 @@ static void test_refusals(void **state) {
     check_refused(&model, &x, "zero_partition tensor with frozen parameters; expected zero_partition even");
     model.is_tied = true;
     check_refused(&model, &x, "frozen: one end of a model whose head is the embedding's matrix; expected both or none");
+    x = cut;
+    x.stores_low_input = true;
+    x.kernels = PC_KERNELS_EAGER;
+    const char *store =
+        "activation_func_fp8_input_store with an MLP that is not gated, or with kernels eager; expected "
+        "swiglu or geglu, and fused kernels";
+    check_refused(&model, &x, store);
+    x.kernels = PC_KERNELS_FUSED;
+    model.mlp = PC_MLP_GELU;
+    check_refused(&model, &x, store);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flops),       cmocka_unit_test(test_parameters),  cmocka_unit_test(test_layer_memory),
         cmocka_unit_test(test_frozen_ends), cmocka_unit_test(test_collectives), cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_input_store), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

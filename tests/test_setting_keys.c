@@ -97,6 +97,7 @@ static const change changes[] = {
      "3",
      {"setting.recompute=full", "setting.recompute_layers=2", "setting.recompute_method=uniform"}},
     {PC_KEY_TRANSFORMER_IMPL, "local", {0}},
+    {PC_KEY_ACTIVATION_FUNC_FP8_INPUT_STORE, "true", {0}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
     {PC_KEY_ACTIVATION_OFFLOAD_LAYERS, "2", {0}},

@@ -141,6 +141,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->cross_entropy_chunks,
                                cut->kernels,
                                cut->transformer_impl,
+                               cut->stores_low_input,
                                cut->graphs,
                                cut->frozen,
                                cut->lora.rank,

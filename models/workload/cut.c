@@ -75,6 +75,15 @@ static pc_code check_frozen(const pc_model *model, const pc_cut *cut, pc_error *
     return PC_OK;
 }
 
+/* The kernel that has it is the fused one of gated activations. */
+static pc_code check_input_store(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    if (!cut->stores_low_input || (pc_mlp_is_gated(model->mlp) && cut->kernels == PC_KERNELS_FUSED)) return PC_OK;
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "activation_func_fp8_input_store with an MLP that is not gated, or with kernels eager; expected "
+        "swiglu or geglu, and fused kernels");
+}
+
 static pc_code check_products(const pc_model *model, const pc_cut *cut, pc_error *error) {
     pc_parameters parameters;
     if ((wide)cut->seq_len * cut->microbatch_size * model->hidden > input_max)
@@ -367,6 +376,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_context(model, cut, error))) return code;
     if ((code = check_context_window(model, cut, error))) return code;
     if ((code = check_frozen(model, cut, error))) return code;
+    if ((code = check_input_store(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;

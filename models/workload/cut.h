@@ -141,7 +141,9 @@ typedef struct pc_cut {
     pc_gradient_accumulation gradient_accumulation;
     pc_kernels kernels;
     pc_transformer_impl transformer_impl;
-    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    bool stores_low_input; /* Megatron's activation_func_fp8_input_store: what the MLP's activation reads waits for B in
+                            * 8 bits, by a cast in F and another in B. Of gated kinds, whose kernel has it */
+    int gradient_bytes;    /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;

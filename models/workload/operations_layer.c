@@ -177,10 +177,16 @@ static bool add_eager_activation(pc_builder *b) {
     return true;
 }
 
+/* To 8 bits in F, from them in B: a kernel of its own, as megatron.core.fusions.fused_bias_swiglu has it. */
+static void add_input_cast(pc_builder *b) {
+    if (b->slice.stores_low_input) add(b, "activation_input", "cast", (pc_wide)b->slice.tokens * b->slice.up, 2 + 1, 1);
+}
+
 /* Reads the columns of `up` and writes those of `ffn`. */
 static void add_activation(pc_builder *b) {
     const pc_slice *x = &b->slice;
     if (add_eager_activation(b)) return;
+    add_input_cast(b);
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->up + x->ffn), 2, 1);
 }
 
@@ -192,6 +198,7 @@ static void add_activation_backward(pc_builder *b) {
     if (is_done && has_bias_gradients(b) && !pc_mlp_is_gated(b->model->mlp))
         add(b, "activation", "bias_gradient", (pc_wide)x->tokens * x->up, 2, 1);
     if (is_done) return;
+    add_input_cast(b);
     int sum = has_bias_gradients(b) ? 1 : 0;
     add(b, "activation", activation_of(b), (pc_wide)x->tokens * (x->ffn + (2 + sum) * (pc_wide)x->up), 2, 1 + sum);
 }

@@ -78,7 +78,8 @@ static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_for
     if (keeps_input && is_few) add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
     add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, operand_bytes(format, rows), PC_FOR_W,
               drops_norm || (is_again && !(keeps_input && !is_few)), begin);
-    add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT, 2 * tokens * slice->up, PC_FOR_B, is_again, begin);
+    add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT, (slice->stores_low_input ? 1 : 2) * tokens * slice->up,
+              PC_FOR_B, is_again, begin);
     add_again(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, operand_bytes(format, tokens * slice->ffn), PC_FOR_W,
               is_again, begin);
     if (pc_model_has_post_norms(model)) add(saved, "mlp_post_norm_input", PC_MODULE_MLP_POST_NORM, 2 * rows, PC_FOR_B);

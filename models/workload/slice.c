@@ -39,6 +39,7 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .is_sequence_cut = is_sequence_cut,
                       .has_norms_apart =
                           cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
+                      .stores_low_input = cut->stores_low_input,
                       .lora = cut->lora,
                       .frozen = pc_cut_frozen(cut),
                       .graphs = cut->graphs};

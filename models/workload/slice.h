@@ -28,22 +28,23 @@ typedef struct pc_slice {
     int64_t norm_tokens; /* of them, those whose norms, dropout and residuals are this rank's: all, or their t-th */
     int64_t hidden;      /* h */
     int64_t head_dim;
-    int64_t attention;    /* (query head, sequence) pairs: b * a / t */
-    pc_sight full, local; /* what queries see in layers without and with a window */
-    int64_t query;        /* columns of the queries, a / t heads; as many of the output matrix's rows */
-    int64_t key;          /* columns of the keys, and of the values: at least one head */
-    int64_t qkv;          /* query + 2 * key */
-    int64_t ffn;          /* f / t */
-    int64_t up;           /* columns of the matrix before the activation: f / t, or twice that (gate and up) */
-    int64_t vocab;        /* padded V / t; with vocabulary parallelism a stage's slice of that */
-    pc_wide counted_qkv;  /* a t-th of the whole model's query, key and value matrix: less than h * qkv where key and
-                           * value heads are fewer than ranks and stand on several */
-    bool is_cut;          /* t > 1: there are collectives */
-    bool is_sequence_cut; /* and sequence parallelism */
-    bool has_norms_apart; /* a norm is a module of its own, and not one with the matrix behind it */
-    pc_lora lora;         /* the cut's */
-    int32_t frozen;       /* pc_cut_frozen */
-    int32_t graphs;       /* the cut's */
+    int64_t attention;     /* (query head, sequence) pairs: b * a / t */
+    pc_sight full, local;  /* what queries see in layers without and with a window */
+    int64_t query;         /* columns of the queries, a / t heads; as many of the output matrix's rows */
+    int64_t key;           /* columns of the keys, and of the values: at least one head */
+    int64_t qkv;           /* query + 2 * key */
+    int64_t ffn;           /* f / t */
+    int64_t up;            /* columns of the matrix before the activation: f / t, or twice that (gate and up) */
+    int64_t vocab;         /* padded V / t; with vocabulary parallelism a stage's slice of that */
+    pc_wide counted_qkv;   /* a t-th of the whole model's query, key and value matrix: less than h * qkv where key and
+                            * value heads are fewer than ranks and stand on several */
+    bool is_cut;           /* t > 1: there are collectives */
+    bool is_sequence_cut;  /* and sequence parallelism */
+    bool has_norms_apart;  /* a norm is a module of its own, and not one with the matrix behind it */
+    bool stores_low_input; /* the cut's */
+    pc_lora lora;          /* the cut's */
+    int32_t frozen;        /* pc_cut_frozen */
+    int32_t graphs;        /* the cut's */
 } pc_slice;
 
 /* For a checked cut, of whole sequences. */

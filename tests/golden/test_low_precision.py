@@ -13,7 +13,7 @@ import low_precision  # noqa: E402
 
 def made_up(**cells):
     """A row of NeMo that took 10 s and is forecast at 10 s."""
-    return {"file": "f", "release": "v1", "framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16",
+    return {"file": "f", "release": "v1", "task": "Pre-Training", "framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16",
             "gpus": "8", "gbs": "64", "mbs": "1", "seq": "8192", "fsdp_shard": "", "tp": "1", "pp": "1", "cp": "", "vp": "", "ep": "",
             "zero": "", "recompute": "", "schedule": "", "variant": "", "measured_s": 10.0, "forecast_s": 10.0, **cells}
 
@@ -62,7 +62,8 @@ class Conditions(unittest.TestCase):
     def test_a_row_has_its_recipe(self):
         recipes = {conditions.key_of_recipe(RECIPE): conditions.settings_of(RECIPE)}
         self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.activation_offload_layers": "40",
-                                                                  "setting.cross_entropy": "", "setting.overlap.tp_pieces": ""})
+                                                                  "setting.cross_entropy": "", "setting.overlap.tp_pieces": "",
+                                                                  "setting.cp_comm_type": "", "setting.model.document_length": ""})
         for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
             self.assertEqual(set(conditions.of_row({**self.row(), **other}, recipes).values()), {""}, other)
 
@@ -88,6 +89,16 @@ class Conditions(unittest.TestCase):
         self.assertEqual(conditions.of_row({**self.row(tp="8"), "system": "DGX-H100"}, {})["setting.overlap.tp_pieces"], "true")
         for other in ({"precision": "BF16"}, {"precision": "NVFP4"}, {"framework": "torchtitan"}):
             self.assertEqual(conditions.of_row({**self.row(tp="4"), **other}, {})["setting.overlap.tp_pieces"], "", other)
+
+    def test_what_mlperf_and_fine_tuning_do(self):
+        def of(**cells):
+            return {key: cell for key, cell in conditions.of_row({**self.row(), **cells}, {}).items() if cell}
+        mlperf = {"framework": "NVIDIA NeMo Framework Release 25.01", "model": "llama31_405b", "system": "NVIDIA H100-SXM5-80GB 256x8", "tp": "8", "precision": "FP8"}
+        self.assertEqual(of(**mlperf), {"setting.overlap.tp_pieces": "true"})
+        self.assertEqual(of(**mlperf, variant="config_a_cg.sh"), {"setting.overlap.tp_pieces": "true", "setting.cuda_graph_impl": "full_iteration"})
+        self.assertEqual(of(model="llama2_70b_lora", cp="8", framework="PyTorch", task="LoRA"), {"setting.cp_comm_type": "a2a"})
+        for task, length in {"LoRA": "200", "SFT": "200", "Pre-Training": ""}.items():
+            self.assertEqual(of(task=task).get("setting.model.document_length", ""), length)
 
     def test_torchtitan_compiles_its_loss_since_2025(self):
         found = [conditions.of_row({**made_up(), "source": source}, {})["setting.cross_entropy"]

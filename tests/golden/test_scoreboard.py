@@ -34,7 +34,7 @@ def page_table(part):
 def made_up(**cells):
     """A row as score gives it, of a run that needed 10 s and is forecast at 9 s."""
     return {"framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16", "gpus": "8", "gbs": "64", "mbs": "1",
-            "seq": "8192", "tp": "1", "pp": "1", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
+            "seq": "8192", "tp": "1", "pp": "1", "cp": "", "task": "", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
             "measured_s": 10.0, "forecast_s": 9.0, "forecast_s_low": 8.5, "forecast_s_high": 10.5, "error": -0.1, "memory_error": None, "file": "torchtitan", **cells}
 
 
@@ -43,12 +43,12 @@ class Page(unittest.TestCase):
         for part in ("sources", "gpus", "programs", "scales"):
             found = page_table(part)
             everything = found.pop("**all**")
-            for column in ("rows", "asked"):
+            for column in ("rows", "asked", "timed"):
                 with self.subTest(f"{part}: {column}"):
                     self.assertEqual(sum(int(row[column]) for row in found.values()), int(everything[column]))
             with self.subTest(f"{part}: means"):
-                weighted = sum(int(row["asked"]) * percentage(row["mean"]) for row in found.values() if row["mean"])
-                self.assertAlmostEqual(weighted / int(everything["asked"]), percentage(everything["mean"]), delta=0.11)
+                weighted = sum(int(row["timed"]) * percentage(row["mean"]) for row in found.values() if row["mean"])
+                self.assertAlmostEqual(weighted / int(everything["timed"]), percentage(everything["mean"]), delta=0.11)
                 largest = max((row["worst"] for row in found.values() if row["worst"]), key=lambda cell: abs(percentage(cell)))
                 self.assertEqual(largest, everything["worst"])
 
@@ -86,7 +86,7 @@ class Now(unittest.TestCase):
         said = scoreboard.ask(PIPECAST, ROOT, SMALL)
         on_page = page_table("sources")
         for name in SMALL:
-            rows, asked, mean, *_ = scoreboard.sums(said[name]["rows"])
+            rows, asked, _, mean, *_ = scoreboard.sums(said[name]["rows"])
             row = on_page[scoreboard.FILES[name]]
             with self.subTest(name):
                 self.assertEqual((rows, asked), (row["rows"], row["asked"]), f"make {scoreboard.PAGE} anew")
@@ -111,8 +111,8 @@ class Script(unittest.TestCase):
     def test_sums(self):
         """Errors of -10, +30 and -20%: mean 20, median 20, bias 0. One more row lacks something, and one did not fit."""
         rows = [made_up(), made_up(error=0.3, status="out_of_memory"), made_up(error=-0.2, forecast_s_low=10.1), made_up(error=None, status="not_asked")]
-        self.assertEqual(scoreboard.sums(rows), ["4", "3", "20.0%", "20.0%", "+30.0%", "0", "1", "67%"])
-        self.assertEqual(scoreboard.sums(rows[3:]), ["1", "0", "", "", "", "", "", ""])
+        self.assertEqual(scoreboard.sums(rows), ["4", "3", "3", "20.0%", "20.0%", "+30.0%", "0", "1", "67%"])
+        self.assertEqual(scoreboard.sums(rows[3:]), ["1", "0", "0", "", "", "", "", "", ""])
 
     def test_a_misprint_is_mended_and_counted(self):
         rows = [{"mbs": "local 8", "mended": ""} for _ in range(5)] + [{"mbs": "2", "mended": ""}]
@@ -132,6 +132,15 @@ class Script(unittest.TestCase):
         self.assertTrue(scoreboard.is_low_nemo(made_up(precision="FP8")))
         self.assertFalse(scoreboard.is_nvidia(made_up(precision="FP8")) or scoreboard.is_low_nemo(made_up()))
         self.assertTrue(scoreboard.is_blackwell(made_up(system="DGX-B200")) and not scoreboard.is_blackwell(made_up(system="DGX-B300")))
+
+    def test_kinds_of_bars(self):
+        """A row with context parallelism or fine-tuning is in no bar of plain rows, and each of these has its own."""
+        context, lora, card = made_up(cp="2"), made_up(task="LoRA"), made_up(task="SFT", file="megatron_bridge_verification_cards")
+        for row in (context, lora, card):
+            self.assertFalse(scoreboard.is_nvidia(row))
+        self.assertTrue(scoreboard.is_nvidia(made_up(cp="1")))
+        self.assertTrue(scoreboard.is_context_of_h100(context) and not scoreboard.is_context_of_h100(made_up(cp="4")))
+        self.assertEqual([scoreboard.is_for_speed(row) for row in (context, lora, card, made_up(system="MI300X"))], [True, True, False, False])
 
     def test_bars_of_speed_ups_are_reached_from_below(self):
         """Of three pairs two are right: two in three are asked for, so that one more miss is too many."""
