@@ -33,10 +33,16 @@ static const char *low_precision_of(const pc_model *model) {
     return is_low ? pc_product_format_name(model->low.product[0]) : NULL;
 }
 
+/* What of a run has no interval of its kind: fewer bits, or fine-tuning. */
+static const char *apart_of(const pc_iteration_spec *spec) {
+    const char *low = low_precision_of(&spec->model);
+    return low || !pc_cut_frozen(&spec->cut) ? low : "fine-tuning";
+}
+
 pc_interval_kind pc_interval_kind_of(const pc_run_spec *spec, const char *software) {
     const char *gpu = spec->iteration.machine.gpu.name, *compared = compared_software(software);
     pc_interval_kind kind = {.sharding = sharding_of(&spec->iteration.cut),
-                             .precision = low_precision_of(&spec->iteration.model),
+                             .precision = apart_of(&spec->iteration),
                              .gpus = spec->gpus};
     copy_part(kind.gpu, gpu, strcspn(gpu, "-"));
     copy_part(kind.software, compared, strlen(compared));

@@ -43,8 +43,8 @@ typedef struct pc_interval_kind {
     char gpu[PC_KIND_PART_SIZE];      /* "a100" of an a100-sxm-80gb: its name up to the first hyphen */
     char software[PC_KIND_PART_SIZE]; /* "megatron" also of nemo, and where nothing is said: the defaults are its */
     const char *sharding;  /* "zero-1" (or none), "zero-2", "zero-3"; "hybrid": over a group of the replicas */
-    const char *precision; /* of the products, where it is low: "fp8". Only the unknown fits such a run, for the lines
-                            * are learned from 16 bits. NULL: those */
+    const char *precision; /* of the products, where it is low: "fp8"; or "fine-tuning", with frozen parts. Only the
+                            * unknown fits such a run, for the lines are of others. NULL: neither */
     int64_t gpus;
 } pc_interval_kind;
 

@@ -65,8 +65,10 @@ def run_of_score(row, source):
 
 
 def is_learned_from(row):
-    """16 bits alone: a run of fewer has the interval of the unknown, until there are rows enough."""
-    return scoreboard.is_compared(row) and not scoreboard.is_low(row)
+    """16 bits and training of all parameters alone: a run of fewer bits, or with adapters, has the interval of the unknown,
+    until there are rows enough. Verification cards are of runs that were not made for speed."""
+    is_whole = not re.search(r"lora|sft|peft|fine", row.get("task", ""), re.I) and "verification" not in row["file"]
+    return scoreboard.is_compared(row) and not scoreboard.is_low(row) and is_whole
 
 
 def training_runs(pipecast, root):
