@@ -241,7 +241,7 @@ static void test_input_store(void **state) {
             assert_int_equal(b.launches - a.launches, k < 3 ? part.layers : 0);
         }
     }
-    assert_true(gated > 20);
+    assert_true(test_saw(gated, 21));
 }
 
 static void check_refused(const pc_model *model, const pc_cut *cut, const char *message) {
