@@ -406,8 +406,8 @@ static void clear(pc_iteration *iteration) {
                                 .mfu = none,
                                 .hfu = none,
                                 .standard_error_s = none,
-                                .exposed = {none, none, none, none, none},
-                                .sent = {none, none, none},
+                                .exposed = {none, none, none, none, none, none},
+                                .sent = {none, none, none, none},
                                 .link_utilisation_max = none,
                                 .bad_days = pc_bad_days_none()};
 }
