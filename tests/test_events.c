@@ -5,6 +5,7 @@
 
 #include "engine/alloc.h"
 #include "models/schedule/generate.h"
+#include "models/training/outline.h"
 #include "tests/iteration_example.h"
 #include "tests/same_replay.h"
 
@@ -67,6 +68,31 @@ static void draw_offload(test_random *own, pc_iteration_spec *spec) {
     if (spec->cut.zero == 3 && spec->cut.dp > 1 && toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_PARAMETERS;
 }
 
+static void draw_slices(test_random *own, pc_iteration_spec *spec) {
+    spec->cut.chunks = (int)test_between(own, 1, 4);
+    spec->cut.sequence_split = (pc_sequence_split)toss(own);
+    spec->cut.zero %= 2;
+    spec->cut.cp = spec->cut.cp_a2a = 0;
+    spec->model.attention = PC_ATTENTION_FLASH;
+    spec->model.sliding_window = spec->model.attention_chunk_size = spec->model.sliding_window_pattern = 0;
+    spec->model.document_length = spec->model.document_length_square = 0;
+    spec->cut.offload.kinds &= ~PC_OFFLOAD_ACTIVATIONS;
+}
+
+/* Of what was drawn apart and cannot be together, one goes; other tests ask for the refusals. */
+static void settle(pc_iteration_spec *spec) {
+    pc_cut *cut = &spec->cut;
+    if (spec->generator->barriers != PC_BARRIERS_NONE) {
+        cut->lora = (pc_lora){0};
+        cut->frozen = 0;
+        if (cut->zero == 3) cut->zero = 2;
+        if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) cut->cross_entropy = PC_CROSS_ENTROPY_FUSED;
+    }
+    if (pc_cut_frozen(cut)) cut->zero_partition = PC_ZERO_PARTITION_EVEN;
+    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) cut->offload.modules = 0;
+    if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
@@ -90,16 +116,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     draw_units(&own, &spec);
     draw_offload(&own, &spec);
-    if (spec.generator->placement == PC_PLACEMENT_SLICES) {
-        spec.cut.chunks = (int)test_between(&own, 1, 4);
-        spec.cut.sequence_split = (pc_sequence_split)toss(&own);
-        spec.cut.zero %= 2;
-        spec.cut.cp = spec.cut.cp_a2a = 0;
-        spec.model.attention = PC_ATTENTION_FLASH;
-        spec.model.sliding_window = spec.model.attention_chunk_size = spec.model.sliding_window_pattern = 0;
-        spec.model.document_length = spec.model.document_length_square = 0;
-        spec.cut.offload.kinds &= ~PC_OFFLOAD_ACTIVATIONS;
-    }
+    if (spec.generator->placement == PC_PLACEMENT_SLICES) draw_slices(&own, &spec);
+    settle(&spec);
     bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
     if (can_have_muon && toss(&own)) {
         spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
@@ -269,6 +287,19 @@ static bool tied_ends(const pc_iteration_spec *spec) {
     return spec->model.is_tied && !is_v && is_trained && spec->generator->barriers == PC_BARRIERS_NONE;
 }
 
+/* Whether messages between stages fill links: short ones take no longer than the latency of long ones, and are no
+ * flows.
+ */
+static bool messages_fill(const pc_iteration_spec *spec) {
+    pc_outline outline;
+    bool fill = false;
+    assert_int_equal(pc_outline_make(spec, NULL, &outline, NULL), PC_OK);
+    for (int d = 0; spec->cut.pp > 1 && d < outline.devices; d++)
+        fill = fill || outline.device[d].message_s > outline.device[d].hop.latency_s;
+    pc_outline_free(&outline);
+    return fill;
+}
+
 static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iteration) {
     const pc_engine_trace *seen = &iteration->replay.engine;
     int replicas = spec->expands ? spec->cut.dp : 1;
@@ -281,7 +312,7 @@ static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iterat
     assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
     bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && (spec->cut.tp > 1 || spec->cut.cp > 1);
     assert_true((count_flows(seen, PC_FLOW_TENSOR) > 0) == has_tensor_flows);
-    assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == (iteration->devices > 1));
+    assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == messages_fill(spec));
     assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && iteration->devices > 1));
     check_levels(spec, iteration);
     check_flows(seen);
@@ -428,7 +459,7 @@ static void test_passes_wait_for_memory(void **state) {
         pc_iteration_free(&roomy);
     }
     print_message("%ld waited, %ld for ever\n", waited, stuck);
-    assert_true(test_saw(waited, cases / 12 + 1) && test_saw(stuck, 1));
+    assert_true(test_saw(waited, cases / 8 + 1) && test_saw(stuck, 1));
 }
 
 /* One stage, two microbatches, forward first, and room for the activations of one: the second F waits for the first
