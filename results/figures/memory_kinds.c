@@ -3,7 +3,6 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "results/figures/figure.h"
-#include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
 #include "results/memory_curve.h"
@@ -56,12 +55,11 @@ typedef int64_t column[PC_MEMORY_KINDS];
 
 typedef struct picture {
     const pc_memory_kinds_figure *figure;
-    const char *path;
-    pc_text *script;
+    pc_picture_page page;
     bool is_drawn[PC_DEVICES_MAX], has_kind[PC_MEMORY_KINDS];
     int panels, legend_lines;
     column *columns; /* [COLUMNS] of the panel at work */
-    double width, height, end_ps;
+    double end_ps;
 } picture;
 
 /* --- what is drawn --- */
@@ -112,33 +110,15 @@ static void fill_columns(picture *canvas, int device) {
 
 /* --- texts --- */
 
-static void add_place(const picture *canvas, double at_x, double at_y) {
-    pc_text_printf(canvas->script, "screen %.6f,%.6f", at_x / canvas->width, 1 - at_y / canvas->height);
-}
-
-static void add_text(const picture *canvas, const char *text, double at_x, double at_y, int font, bool is_bold) {
-    double room = canvas->width - at_x - MARGIN;
-    pc_text_printf(canvas->script, "set label ");
-    pc_gnuplot_add_string(canvas->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
-    pc_text_printf(canvas->script, " at ");
-    add_place(canvas, at_x, at_y);
-    pc_text_printf(canvas->script, " left noenhanced textcolor rgb '" PC_STYLE_INK "' ");
-    pc_picture_add_font(canvas->script, canvas->path, font, is_bold);
-    pc_text_printf(canvas->script, "\n");
-}
-
 static double entry_width(int kind) {
     double letters = (double)strlen(pc_memory_kind_names[kind]) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
     return SWATCH + SWATCH_GAP + letters + ENTRY_GAP;
 }
 
 static void add_entry(const picture *canvas, int kind, double x, double y) {
-    pc_text_printf(canvas->script, "set object rectangle from ");
-    add_place(canvas, x, y + SWATCH / 2.0);
-    pc_text_printf(canvas->script, " to ");
-    add_place(canvas, x + SWATCH, y - SWATCH / 2.0);
-    pc_text_printf(canvas->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colours[kind]);
-    add_text(canvas, pc_memory_kind_names[kind], x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT, false);
+    pc_picture_add_swatch(&canvas->page, x, y, SWATCH, colours[kind]);
+    pc_picture_add_text(&canvas->page, pc_memory_kind_names[kind], x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT,
+                        false);
 }
 
 /* In as many lines as it takes, which it returns; adds them only if `draws`. */
@@ -170,14 +150,14 @@ static void add_axes(const picture *canvas, int panel, int device) {
     double most = capacity > 0 && capacity < 2 * peak ? fmax(capacity, peak) : peak;
     char heading[96];
     pc_write_message(heading, sizeof heading, "Stage %d: at most %.4g GiB of %.4g", device, peak, capacity);
-    add_text(canvas, heading, LEFT, top - HEADING / 2.0, PC_STYLE_HEADING_FONT, true);
-    pc_text_printf(canvas->script,
+    pc_picture_add_text(&canvas->page, heading, LEFT, top - HEADING / 2.0, PC_STYLE_HEADING_FONT, true);
+    pc_text_printf(canvas->page.script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
                    "set xrange [0:%.9g]\nset yrange [0:%.9g]\nset ylabel 'GiB' noenhanced\n",
-                   LEFT / canvas->width, (LEFT + COLUMNS) / canvas->width, 1 - top / canvas->height,
-                   1 - (top + PLOT) / canvas->height, canvas->end_ps / PS_PER_MS, fmax(most * HEADROOM, 1e-9));
-    if (panel == canvas->panels - 1) pc_text_printf(canvas->script, "set xlabel 'Time [ms]' noenhanced\n");
+                   LEFT / canvas->page.width, (LEFT + COLUMNS) / canvas->page.width, 1 - top / canvas->page.height,
+                   1 - (top + PLOT) / canvas->page.height, canvas->end_ps / PS_PER_MS, fmax(most * HEADROOM, 1e-9));
+    if (panel == canvas->panels - 1) pc_text_printf(canvas->page.script, "set xlabel 'Time [ms]' noenhanced\n");
 }
 
 static double stacked_gib(const column bytes, int kind) {
@@ -189,15 +169,15 @@ static double stacked_gib(const column bytes, int kind) {
 /* A kind with all that is below it, as steps: it is drawn before them. */
 static void add_curve(const picture *canvas, int panel, int kind) {
     double unit = canvas->end_ps / PS_PER_MS / COLUMNS;
-    pc_text_printf(canvas->script, "$kind_%d_%d << EOD\n", panel, kind);
+    pc_text_printf(canvas->page.script, "$kind_%d_%d << EOD\n", panel, kind);
     for (int i = 0, end; i < COLUMNS; i = end) {
         double level = stacked_gib(canvas->columns[i], kind);
         for (end = i + 1; end < COLUMNS && !(stacked_gib(canvas->columns[end], kind) < level) &&
                           !(stacked_gib(canvas->columns[end], kind) > level);)
             end++;
-        pc_text_printf(canvas->script, "%.9g %.9g\n%.9g %.9g\n", i * unit, level, end * unit, level);
+        pc_text_printf(canvas->page.script, "%.9g %.9g\n%.9g %.9g\n", i * unit, level, end * unit, level);
     }
-    pc_text_printf(canvas->script, "EOD\n");
+    pc_text_printf(canvas->page.script, "EOD\n");
 }
 
 static void add_panel(picture *canvas, int panel, int device) {
@@ -206,15 +186,15 @@ static void add_panel(picture *canvas, int panel, int device) {
     add_axes(canvas, panel, device);
     for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
         if (canvas->has_kind[kind]) add_curve(canvas, panel, kind);
-    pc_text_printf(canvas->script, "plot ");
+    pc_text_printf(canvas->page.script, "plot ");
     for (int kind = PC_MEMORY_KINDS - 1; kind >= 0; kind--)
         if (canvas->has_kind[kind])
-            pc_text_printf(canvas->script,
+            pc_text_printf(canvas->page.script,
                            "$kind_%d_%d using 1:2 with filledcurves y=0 fillstyle solid 1 noborder fillcolor rgb "
                            "'#%06" PRIx32 "', ",
                            panel, kind, colours[kind]);
-    pc_text_printf(canvas->script, "%.9g with lines linewidth 1.5 linecolor rgb '#c00000'\n", capacity);
-    pc_text_printf(canvas->script, "unset label\nunset object\n");
+    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb '#c00000'\n", capacity);
+    pc_text_printf(canvas->page.script, "unset label\nunset object\n");
 }
 
 static void add_script(picture *canvas) {
@@ -222,23 +202,23 @@ static void add_script(picture *canvas) {
     choose_stages(canvas);
     canvas->end_ps = fmax((double)record->replay.makespan_ps, 1);
     canvas->legend_lines = add_legend(canvas, false);
-    canvas->width = LEFT + COLUMNS + MARGIN;
-    canvas->height = top_of(canvas, canvas->panels) - HEADING + BOTTOM;
-    pc_picture_begin(canvas->script, canvas->path, canvas->width, canvas->height);
-    pc_text_printf(canvas->script, "set multiplot\nunset key\nset border 3 linecolor rgb '" PC_STYLE_AXIS "'\n"
-                                   "set tics nomirror out scale 0.5 textcolor rgb '" PC_STYLE_QUIET "'\n");
-    add_text(canvas, canvas->figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
+    canvas->page.width = LEFT + COLUMNS + MARGIN;
+    canvas->page.height = top_of(canvas, canvas->panels) - HEADING + BOTTOM;
+    pc_picture_begin(canvas->page.script, canvas->page.path, canvas->page.width, canvas->page.height);
+    pc_text_printf(canvas->page.script, "set multiplot\nunset key\nset border 3 linecolor rgb '" PC_STYLE_AXIS "'\n"
+                                        "set tics nomirror out scale 0.5 textcolor rgb '" PC_STYLE_QUIET "'\n");
+    pc_picture_add_text(&canvas->page, canvas->figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
     if (canvas->figure->subtitle)
-        add_text(canvas, canvas->figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
+        pc_picture_add_text(&canvas->page, canvas->figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
     add_legend(canvas, true);
     for (int d = 0, panel = 0; d < record->devices; d++)
         if (canvas->is_drawn[d]) add_panel(canvas, panel++, d);
-    pc_text_printf(canvas->script, "unset multiplot\n");
+    pc_text_printf(canvas->page.script, "unset multiplot\n");
 }
 
 static pc_code make_script(const pc_memory_kinds_figure *figure, const char *path, pc_text *script, pc_error *error) {
     pc_number_scope scope = {0};
-    picture canvas = {.figure = figure, .path = path, .script = script};
+    picture canvas = {.figure = figure, .page = {.path = path, .script = script, .margin = MARGIN}};
     if (!pc_memory_curve_is_known(figure->record)) return pc_error_set(error, PC_ERROR_INPUT, PC_MEMORY_CURVE_UNKNOWN);
     canvas.columns = pc_alloc(COLUMNS, sizeof *canvas.columns);
     if (!canvas.columns || !pc_number_scope_enter(&scope)) {
