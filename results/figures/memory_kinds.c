@@ -32,6 +32,9 @@ enum {
 #define PS_PER_MS 1e9
 #define HEADROOM  1.05
 
+enum { CAPACITY_COLOUR = 0xC00000 };
+static const char capacity_name[] = "capacity";
+
 /* Families of colours: state blue, activations warm, buffers grey to green. */
 static const uint32_t colours[PC_MEMORY_KINDS] = {[PC_MEMORY_PARAMETERS] = PC_STYLE_BLUE,
                                                   [PC_MEMORY_GRADIENTS] = PC_STYLE_SKY,
@@ -58,7 +61,9 @@ typedef struct picture {
     pc_picture_page page;
     bool is_drawn[PC_DEVICES_MAX], has_kind[PC_MEMORY_KINDS];
     int panels, legend_lines;
-    column *columns; /* [COLUMNS] of the panel at work */
+    bool shows_capacity; /* in one panel at least */
+    double most_gib;     /* up to which all panels go, that stages can be compared */
+    column *columns;     /* [COLUMNS] of the panel at work */
     double end_ps;
 } picture;
 
@@ -108,33 +113,57 @@ static void fill_columns(picture *canvas, int device) {
     while (at + 1 < COLUMNS) memcpy(canvas->columns[++at], level, sizeof level);
 }
 
+static double in_gib(int64_t bytes) {
+    return (double)bytes / PC_BYTES_PER_GIB;
+}
+
+/* A capacity of more than twice what is used at most would leave the pictures flat. */
+static void choose_scale(picture *canvas) {
+    const pc_trace_record *record = canvas->figure->record;
+    double peak = 0, most = 0;
+    for (int d = 0; d < record->devices; d++)
+        if (canvas->is_drawn[d]) peak = fmax(peak, in_gib(record->memory[d].peak_bytes));
+    for (int d = 0; d < record->devices; d++) {
+        double capacity = in_gib(record->memory[d].capacity_bytes);
+        if (!canvas->is_drawn[d] || !(capacity > 0) || capacity >= 2 * peak) continue;
+        canvas->shows_capacity = true;
+        most = fmax(most, capacity);
+    }
+    canvas->most_gib = fmax(fmax(most, peak) * HEADROOM, 1e-9);
+}
+
 /* --- texts --- */
 
-static double entry_width(int kind) {
-    double letters = (double)strlen(pc_memory_kind_names[kind]) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
+static double entry_width(const char *name) {
+    double letters = (double)strlen(name) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
     return SWATCH + SWATCH_GAP + letters + ENTRY_GAP;
 }
 
-static void add_entry(const picture *canvas, int kind, double x, double y) {
-    pc_picture_add_swatch(&canvas->page, x, y, SWATCH, colours[kind]);
-    pc_picture_add_text(&canvas->page, pc_memory_kind_names[kind], x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT,
-                        false);
+/* Where the next entry of a legend stands. */
+typedef struct legend {
+    double x;
+    int line;
+    bool draws;
+} legend;
+
+static void add_entry(const picture *canvas, const char *name, uint32_t colour, legend *at) {
+    if (at->x + entry_width(name) > LEFT + COLUMNS) {
+        at->x = LEFT;
+        at->line++;
+    }
+    double y = LEGEND_Y + LEGEND_LINE * at->line;
+    if (at->draws) pc_picture_add_swatch(&canvas->page, at->x, y, SWATCH, colour);
+    if (at->draws) pc_picture_add_text(&canvas->page, name, at->x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT, false);
+    at->x += entry_width(name);
 }
 
 /* In as many lines as it takes, which it returns; adds them only if `draws`. */
 static int add_legend(const picture *canvas, bool draws) {
-    double x = LEFT;
-    int line = 0;
-    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++) {
-        if (!canvas->has_kind[kind]) continue;
-        if (x + entry_width(kind) > LEFT + COLUMNS) {
-            x = LEFT;
-            line++;
-        }
-        if (draws) add_entry(canvas, kind, x, LEGEND_Y + LEGEND_LINE * line);
-        x += entry_width(kind);
-    }
-    return line + 1;
+    legend at = {LEFT, 0, draws};
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
+        if (canvas->has_kind[kind]) add_entry(canvas, pc_memory_kind_names[kind], colours[kind], &at);
+    if (canvas->shows_capacity) add_entry(canvas, capacity_name, CAPACITY_COLOUR, &at);
+    return at.line + 1;
 }
 
 /* --- panels --- */
@@ -145,9 +174,7 @@ static double top_of(const picture *canvas, int panel) {
 
 static void add_axes(const picture *canvas, int panel, int device) {
     const pc_device_memory *memory = &canvas->figure->record->memory[device];
-    double capacity = (double)memory->capacity_bytes / PC_BYTES_PER_GIB, top = top_of(canvas, panel);
-    double peak = (double)memory->peak_bytes / PC_BYTES_PER_GIB;
-    double most = capacity > 0 && capacity < 2 * peak ? fmax(capacity, peak) : peak;
+    double capacity = in_gib(memory->capacity_bytes), peak = in_gib(memory->peak_bytes), top = top_of(canvas, panel);
     char heading[96];
     pc_write_message(heading, sizeof heading, "Stage %d: at most %.4g GiB of %.4g", device, peak, capacity);
     pc_picture_add_text(&canvas->page, heading, LEFT, top - HEADING / 2.0, PC_STYLE_HEADING_FONT, true);
@@ -156,7 +183,7 @@ static void add_axes(const picture *canvas, int panel, int device) {
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
                    "set xrange [0:%.9g]\nset yrange [0:%.9g]\nset ylabel 'GiB' noenhanced\n",
                    LEFT / canvas->page.width, (LEFT + COLUMNS) / canvas->page.width, 1 - top / canvas->page.height,
-                   1 - (top + PLOT) / canvas->page.height, canvas->end_ps / PS_PER_MS, fmax(most * HEADROOM, 1e-9));
+                   1 - (top + PLOT) / canvas->page.height, canvas->end_ps / PS_PER_MS, canvas->most_gib);
     if (panel == canvas->panels - 1) pc_text_printf(canvas->page.script, "set xlabel 'Time [ms]' noenhanced\n");
 }
 
@@ -181,7 +208,7 @@ static void add_curve(const picture *canvas, int panel, int kind) {
 }
 
 static void add_panel(picture *canvas, int panel, int device) {
-    double capacity = (double)canvas->figure->record->memory[device].capacity_bytes / PC_BYTES_PER_GIB;
+    double capacity = in_gib(canvas->figure->record->memory[device].capacity_bytes);
     fill_columns(canvas, device);
     add_axes(canvas, panel, device);
     for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
@@ -193,13 +220,15 @@ static void add_panel(picture *canvas, int panel, int device) {
                            "$kind_%d_%d using 1:2 with filledcurves y=0 fillstyle solid 1 noborder fillcolor rgb "
                            "'#%06" PRIx32 "', ",
                            panel, kind, colours[kind]);
-    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb '#c00000'\n", capacity);
+    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb '#%06x'\n", capacity,
+                   (unsigned)CAPACITY_COLOUR);
     pc_text_printf(canvas->page.script, "unset label\nunset object\n");
 }
 
 static void add_script(picture *canvas) {
     const pc_trace_record *record = canvas->figure->record;
     choose_stages(canvas);
+    choose_scale(canvas);
     canvas->end_ps = fmax((double)record->replay.makespan_ps, 1);
     canvas->legend_lines = add_legend(canvas, false);
     canvas->page.width = LEFT + COLUMNS + MARGIN;
