@@ -317,6 +317,41 @@ static void test_tp_meets_pp(void **state) {
     check_near(1 + longer_by(&spec), 1, 1e-3);
 }
 
+/* Nothing meets, so flows take what closed costs say, in which a message is part of the pass that waits for it. */
+static void check_waits(const pc_iteration_spec *spec) {
+    pc_outline outline;
+    assert_int_equal(pc_outline_make(spec, NULL, &outline, NULL), PC_OK);
+    double message = outline.device[0].message_s, closed = seconds_over(spec, PC_NETWORK_CLOSED);
+    pc_outline_free(&outline);
+    assert_true(message > 1e-4 * closed);
+    check_near(seconds_over(spec, PC_NETWORK_FLOWS), closed, 1e-9);
+}
+
+/* Two stages that wait for what they send, even behind their last pass: then come their gradients and their step. With
+ * 21 of 24 layers the second stage's gradients are longest on their way, later by the message that it sends before. In
+ * gems, whose gradients then meet nothing, the first stage ends with a message, too. */
+static void test_the_last_message_is_waited_for(void **state) {
+    (void)state;
+    static const int32_t layers[] = {3, 21};
+    pc_iteration_spec spec = slow_spec();
+    spec.granularity = PC_GRANULARITY_PASS;
+    spec.cut.pp = 2;
+    spec.cut.zero = 0; /* or parameters that the second stage gathers meet the first messages */
+    spec.model.is_tied = false;
+    spec.overlaps_p2p = spec.overlaps_gradients = spec.overlaps_parameters = false;
+    pc_iteration_spec uneven = spec, gems = spec;
+    uneven.cut.layout = PC_CUT_LISTED;
+    uneven.cut.layers_of_part = layers;
+    check_waits(&uneven);
+    uneven.cut.dp = 1;
+    check_waits(&uneven);
+    gems.generator = pc_generator_find("gems");
+    gems.cut.chunks = 2;
+    gems.cut.dp = 1;
+    gems.step = PC_STEP_POST_VALIDATION;
+    check_waits(&gems);
+}
+
 /* ---- messages of one stage ---- */
 
 /* Two stages, 1F1B, two microbatches, one replica; messages that take L, longer than passes. With F and W of stage d
@@ -405,6 +440,7 @@ int main(void) {
         cmocka_unit_test(test_tp_meets_dp),
         cmocka_unit_test(test_pp_meets_dp),
         cmocka_unit_test(test_tp_meets_pp),
+        cmocka_unit_test(test_the_last_message_is_waited_for),
         cmocka_unit_test(test_messages_of_a_stage_take_turns),
         cmocka_unit_test(test_searches_where_messages_meet),
         cmocka_unit_test(test_operations_take_what_passes_take),

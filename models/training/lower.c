@@ -48,8 +48,7 @@ static int32_t *make_tasks(size_t count) {
 }
 
 static bool make_pass_arrays(lowering *lowered) {
-    bool has_waiters =
-        lowered->how.waits_for_memory && !lowered->how.is_closed && !lowered->outline->spec->overlaps_p2p;
+    bool has_waiters = !lowered->how.is_closed && !lowered->outline->spec->overlaps_p2p;
     size_t passes = (size_t)lowered->passes, rows = passes * (size_t)lowered->how.replicas;
     lowered->first = make_tasks(6 * rows + passes);
     if (!lowered->first) return false;

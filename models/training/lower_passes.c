@@ -353,9 +353,12 @@ static pc_code add_open_pass(lowering *lowered, int replica, int device, int64_t
                             : add_pieces(lowered, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
 }
 
-/* Behind the pass, whatever comes next. */
+/* Behind the pass, whatever comes next. In a fixed order the next pass itself waits, but none is behind the last one.
+ */
 static pc_code add_waiter(lowering *lowered, int replica, int device, int64_t position) {
     int64_t row = lowering_row(lowered, replica, position);
+    bool has_next = position + 1 < lowered->schedule->offsets[device + 1];
+    if (!lowered->waiter || (has_next && !lowered->how.waits_for_memory)) return PC_OK;
     if (pc_outline_receiver(lowered->outline, device, lowered->schedule->passes[position]) < 0) return PC_OK;
     lowered->give_bytes = 0;
     pc_code code = lowering_add_to_spine(lowered, lowering_place(lowered, replica, device), 0, PC_NO_TASK, LAST_PIECE);
@@ -377,8 +380,7 @@ static pc_code add_pass(lowering *lowered, int replica, int device, int64_t posi
     lowered->last[row] = lowered->spine[lowered->spine_count - 1];
     if (!lowered->how.is_closed) lowered->leaves[row] = lowered->last[row];
     code = lowering_add_copies(lowered, replica, device, position);
-    if (code) return code;
-    return lowered->waiter ? add_waiter(lowered, replica, device, position) : PC_OK;
+    return code ? code : add_waiter(lowered, replica, device, position);
 }
 
 pc_code lowering_add_passes(lowering *lowered, int replica, int device) {

@@ -42,7 +42,8 @@ static pc_code slow_stage(lowering *lowered, int device) {
     return code;
 }
 
-/* With its last pass and its gradients, in every replica; with all passes, where any may run last. */
+/* With its last pass, what that sent where the stage waits for it, and its gradients, in every replica; with all
+ * passes, where any may run last. */
 static pc_code end_stage(lowering *lowered, int device) {
     int64_t behind = lowered->schedule->offsets[device + 1];
     int64_t first = lowered->how.waits_for_memory ? lowered->schedule->offsets[device] : behind - 1;
@@ -50,7 +51,8 @@ static pc_code end_stage(lowering *lowered, int device) {
     if (!code) code = lowering_add_edge(lowered, lowered->stream[device], lowered->ended[device], 0);
     for (int r = 0; r < lowered->how.replicas; r++)
         for (int64_t i = first; !code && i < behind; i++)
-            code = lowering_add_edge(lowered, lowered->last[lowering_row(lowered, r, i)], lowered->ended[device], 0);
+            code = lowering_add_edge(lowered, lowering_over(lowered, lowering_row(lowered, r, i)),
+                                     lowered->ended[device], 0);
     return code ? code : slow_stage(lowered, device);
 }
 

@@ -124,16 +124,22 @@ static pc_code wait_for_others(lowering *lowered, int device, int64_t position) 
     return code;
 }
 
-/* Of every replica: the end of a pass, or what a bucket waits for. */
+/* Of every replica: the end of a pass, that of all of a stage's, or what a bucket waits for. */
 static const int32_t *after_pass(const lowering *lowered, int64_t position) {
     for (int r = 0; r < lowered->how.replicas; r++)
         lowered->afters[r] = lowered->last[lowering_row(lowered, r, position)];
     return lowered->afters;
 }
 
+static const int32_t *after_stage(const lowering *lowered, int device) {
+    int64_t last = lowered->schedule->offsets[device + 1] - 1;
+    for (int r = 0; r < lowered->how.replicas; r++)
+        lowered->afters[r] = lowering_over(lowered, lowering_row(lowered, r, last));
+    return lowered->afters;
+}
+
 static const int32_t *after_bucket(const lowering *lowered, int device, int64_t bucket) {
-    if (!pc_outline_overlaps_gradients(lowered->outline))
-        return after_pass(lowered, lowered->schedule->offsets[device + 1] - 1);
+    if (!pc_outline_overlaps_gradients(lowered->outline)) return after_stage(lowered, device);
     for (int r = 0; r < lowered->how.replicas; r++)
         lowered->afters[r] = lowered->reducible[r * lowering_buckets(lowered) + bucket];
     return lowered->afters;
@@ -203,12 +209,11 @@ static pc_code find_sender(lowering *lowered, int place, bool in_domain, int32_t
 
 /* A stage that waits for what it sends does no pass meanwhile; which would be the next, its order says, or else a task
  * waits in its place. */
-static pc_code wait_for_sent(lowering *lowered, int replica, int from, int64_t position, int32_t done) {
+static pc_code wait_for_sent(lowering *lowered, int replica, int64_t position, int32_t done) {
     int64_t row = lowering_row(lowered, replica, position);
-    bool is_last = position + 1 == lowered->schedule->offsets[from + 1];
-    if (lowered->outline->spec->overlaps_p2p || lowered->how.is_closed || (is_last && !lowered->waiter)) return PC_OK;
-    return lowering_add_edge(lowered, done, lowered->waiter ? lowered->waiter[row] : lowered->first[row + 1],
-                             lowered->outline->gathering_ps);
+    if (!lowered->waiter) return PC_OK;
+    int32_t next = lowered->waiter[row] == PC_NO_TASK ? lowered->first[row + 1] : lowered->waiter[row];
+    return lowering_add_edge(lowered, done, next, lowered->outline->gathering_ps);
 }
 
 static pc_code add_message(lowering *lowered, int replica, pc_predecessor from, int device, int64_t position) {
@@ -236,7 +241,7 @@ static pc_code add_message(lowering *lowered, int replica, pc_predecessor from, 
     if (code) return code;
     lowered->message[receiver] = lowered->sent[sender] = done;
     lowered->sent_to[from.position] = device;
-    return wait_for_sent(lowered, replica, from.stage, from.position, done);
+    return wait_for_sent(lowered, replica, from.position, done);
 }
 
 /* What passes wait for on their own stage its order says, unless that need not be kept. */

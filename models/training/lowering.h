@@ -39,7 +39,8 @@ typedef struct lowering {
     int32_t *leaves;  /* with which what it sends to another stage can go: the last, but where it waits for that */
     int32_t *message; /* with which what it waits for from another stage is there, but for the gathering */
     int32_t *sent;    /* with which what it sends to another stage is there */
-    int32_t *waiter;  /* with which its processor has waited for what it sent; NULL: the next pass waits */
+    int32_t *waiter;  /* with which its processor has waited for what it sent; PC_NO_TASK: the next pass waits, or
+                         nobody does; NULL: nobody ever does */
     int32_t *sent_to; /* which stage, by position */
     int32_t *first_f, *last_back; /* [devices][chunks]: positions of the first F, of the last pass with gradients */
     int64_t *bucket;              /* [devices][chunks]: where the chunk's buckets begin in the two that follow */
@@ -81,6 +82,12 @@ static inline int64_t lowering_buckets(const lowering *lowered) {
 
 static inline pc_code lowering_add_edge(lowering *lowered, int32_t from, int32_t to, pc_time delay_ps) {
     return from == PC_NO_TASK ? PC_OK : pc_program_add_edge(lowered->program, from, to, delay_ps, lowered->error);
+}
+
+/* With which a pass is over for its stage: its last task, or the one that has waited for what it sent. */
+static inline int32_t lowering_over(const lowering *lowered, int64_t row) {
+    bool waits = lowered->waiter && lowered->waiter[row] != PC_NO_TASK;
+    return waits ? lowered->waiter[row] : lowered->last[row];
 }
 
 /* Until when the stage's own work is held back. */

@@ -1,7 +1,6 @@
 #include "results/figures/links_private.h"
 
 #include "engine/numbers.h"
-#include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
 #include "results/link_name.h"
@@ -43,11 +42,10 @@ enum {
 typedef struct picture {
     const pc_links_figure *figure;
     const pc_links_data *data;
-    const char *path;
-    pc_text *script;
+    pc_picture_page page;
     pc_svg_notes *notes;
     bool with_replica, with_notes;
-    double width, height, left, row;
+    double left, row;
     double y[PC_LINK_SORTS]; /* of each panel's heading */
 } picture;
 
@@ -74,44 +72,24 @@ static double plot_bottom(const picture *canvas, int panel) {
 static void lay_out(picture *canvas) {
     canvas->row = floor(fmin(fmax((double)ROWS_TOGETHER / canvas->data->row_count, ROW_LEAST), ROW_MOST));
     canvas->left = ceil(MARGIN + label_width(canvas));
-    canvas->width = canvas->left + PC_LINKS_COLUMNS + MARGIN_RIGHT; /* a column is a pixel */
+    canvas->page.width = canvas->left + PC_LINKS_COLUMNS + MARGIN_RIGHT; /* a column is a pixel */
     double y = LEGEND_Y + LEGEND_BELOW;
     for (int i = 0; i < canvas->data->panel_count; i++) {
         canvas->y[i] = y;
         y = plot_bottom(canvas, i) + TICKS + PANEL_GAP;
     }
-    canvas->height = y - PANEL_GAP + LABEL + BOTTOM;
+    canvas->page.height = y - PANEL_GAP + LABEL + BOTTOM;
 }
 
 /* --- texts --- */
-
-static void add_place(const picture *canvas, double at_x, double at_y) {
-    pc_text_printf(canvas->script, "screen %.6f,%.6f", at_x / canvas->width, 1 - at_y / canvas->height);
-}
-
-static void add_text(const picture *canvas, const char *text, double at_x, double at_y, int font, bool is_bold) {
-    double room = canvas->width - at_x - MARGIN;
-    pc_text_printf(canvas->script, "set label ");
-    pc_gnuplot_add_string(canvas->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
-    pc_text_printf(canvas->script, " at ");
-    add_place(canvas, at_x, at_y);
-    pc_text_printf(canvas->script, " left noenhanced textcolor rgb '" PC_STYLE_INK "' ");
-    pc_picture_add_font(canvas->script, canvas->path, font, is_bold);
-    pc_text_printf(canvas->script, "\n");
-}
 
 static void add_legend(const picture *canvas) {
     double at = canvas->left;
     for (int colour = 0; colour < PC_LINKS_COLOURS; colour++) {
         if (!canvas->data->has_colour[colour]) continue;
-        pc_text_printf(canvas->script, "set object rectangle from ");
-        add_place(canvas, at, LEGEND_Y + SWATCH / 2.0);
-        pc_text_printf(canvas->script, " to ");
-        add_place(canvas, at + SWATCH, LEGEND_Y - SWATCH / 2.0);
-        pc_text_printf(canvas->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n",
-                       pc_links_colour(colour));
+        pc_picture_add_swatch(&canvas->page, at, LEGEND_Y, SWATCH, pc_links_colour(colour));
         at += SWATCH + SWATCH_GAP;
-        add_text(canvas, pc_links_colour_name(colour), at, LEGEND_Y, PC_STYLE_TEXT_FONT, false);
+        pc_picture_add_text(&canvas->page, pc_links_colour_name(colour), at, LEGEND_Y, PC_STYLE_TEXT_FONT, false);
         at += (double)strlen(pc_links_colour_name(colour)) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT + ENTRY_GAP;
     }
 }
@@ -141,7 +119,7 @@ static void add_heading(const picture *canvas, int index) {
     else
         snprintf(text + used, sizeof text - (size_t)used, "%.4g GB/s%s", most / PC_BYTES_PER_GB,
                  panel->count > 1 ? " each" : "");
-    add_text(canvas, text, canvas->left, canvas->y[index], PC_STYLE_HEADING_FONT, true);
+    pc_picture_add_text(&canvas->page, text, canvas->left, canvas->y[index], PC_STYLE_HEADING_FONT, true);
 }
 
 static void add_second_line(const picture *canvas, int index) {
@@ -152,9 +130,9 @@ static void add_second_line(const picture *canvas, int index) {
         snprintf(text, sizeof text, "a band is %.0f%% of the bandwidth, the line 100%%%s", 100 * panel->scale, sharing);
     else
         snprintf(text, sizeof text, "a band is 100%% of the bandwidth%s", sharing);
-    add_text(canvas, text, canvas->left, canvas->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
-    add_text(canvas, "mean", canvas->left + PC_LINKS_COLUMNS + MEAN_GAP, canvas->y[index] + SECOND_LINE,
-             PC_STYLE_TEXT_FONT, false);
+    pc_picture_add_text(&canvas->page, text, canvas->left, canvas->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
+    pc_picture_add_text(&canvas->page, "mean", canvas->left + PC_LINKS_COLUMNS + MEAN_GAP,
+                        canvas->y[index] + SECOND_LINE, PC_STYLE_TEXT_FONT, false);
 }
 
 /* --- axes --- */
@@ -172,22 +150,23 @@ static double time_step(const picture *canvas) {
 
 static void add_row_names(const picture *canvas, const pc_links_panel *panel) {
     char name[PC_LINK_NAME_SIZE];
-    pc_text_printf(canvas->script, "set ytics nomirror scale 0 (");
+    pc_text_printf(canvas->page.script, "set ytics nomirror scale 0 (");
     for (int i = 0; i < panel->count; i++) {
         pc_link_name(canvas->data->trace, canvas->data->rows[panel->first + i].link, canvas->with_replica, name);
-        pc_text_printf(canvas->script, "%s'%s' %d", i ? ", " : "", name, i);
+        pc_text_printf(canvas->page.script, "%s'%s' %d", i ? ", " : "", name, i);
     }
-    pc_text_printf(canvas->script, ") textcolor rgb '" PC_STYLE_INK "'\n");
+    pc_text_printf(canvas->page.script, ") textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
 static void add_axes(const picture *canvas, int index) {
     const pc_links_panel *panel = &canvas->data->panels[index];
-    pc_text_printf(canvas->script,
+    pc_text_printf(canvas->page.script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
-                   canvas->left / canvas->width, (canvas->left + PC_LINKS_COLUMNS) / canvas->width,
-                   1 - plot_top(canvas, index) / canvas->height, 1 - plot_bottom(canvas, index) / canvas->height);
-    pc_text_printf(canvas->script,
+                   canvas->left / canvas->page.width, (canvas->left + PC_LINKS_COLUMNS) / canvas->page.width,
+                   1 - plot_top(canvas, index) / canvas->page.height,
+                   1 - plot_bottom(canvas, index) / canvas->page.height);
+    pc_text_printf(canvas->page.script,
                    "set border 1 linewidth 0.8 linecolor rgb '" PC_STYLE_AXIS "'\n"
                    "set xtics nomirror out scale 0.5 0,%.9g textcolor rgb '" PC_STYLE_QUIET "'\n"
                    "set grid xtics back linetype 1 linecolor rgb '" PC_STYLE_GRID "' linewidth 0.8\n"
@@ -195,7 +174,7 @@ static void add_axes(const picture *canvas, int index) {
                    time_step(canvas), time_end(canvas), panel->count - 0.5);
     add_row_names(canvas, panel);
     if (index < canvas->data->panel_count - 1) return;
-    pc_text_printf(canvas->script, "set xlabel 'Time [%s]' noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n",
+    pc_text_printf(canvas->page.script, "set xlabel 'Time [%s]' noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n",
                    canvas->figure->time_unit);
 }
 
@@ -227,7 +206,7 @@ static void add_piece(const picture *canvas, const pc_links_panel *panel, int ro
     double below = 0, unit = time_end(canvas) / PC_LINKS_COLUMNS, start = from * unit, end = to * unit;
     for (int i = 0; i < colour; i++) below += loads[i];
     bool goes_on = to < PC_LINKS_COLUMNS && pc_links_loads(canvas->data, row, to)[colour] > 0;
-    pc_text_printf(canvas->script, "%.9g %.9g %.9g %.9g\n", start, end + (goes_on ? OVERLAP * unit : 0),
+    pc_text_printf(canvas->page.script, "%.9g %.9g %.9g %.9g\n", start, end + (goes_on ? OVERLAP * unit : 0),
                    height(panel, row, below), height(panel, row, below + loads[colour]));
     if (canvas->with_notes) add_note(canvas, row, colour, start, end, loads[colour]);
 }
@@ -235,7 +214,7 @@ static void add_piece(const picture *canvas, const pc_links_panel *panel, int ro
 static int64_t add_pieces(const picture *canvas, int index, int colour, const char *name) {
     const pc_links_panel *panel = &canvas->data->panels[index];
     int64_t count = 0;
-    pc_text_printf(canvas->script, "$%s << EOD\n", name);
+    pc_text_printf(canvas->page.script, "$%s << EOD\n", name);
     if (canvas->with_notes) pc_svg_begin_plot(canvas->notes, name, "polygon");
     for (int row = panel->first; row < panel->first + panel->count; row++)
         for (int column = 0, end; column < PC_LINKS_COLUMNS; column = end) {
@@ -244,7 +223,7 @@ static int64_t add_pieces(const picture *canvas, int index, int colour, const ch
             add_piece(canvas, panel, row, colour, column, end);
             count++;
         }
-    pc_text_printf(canvas->script, "EOD\n");
+    pc_text_printf(canvas->page.script, "EOD\n");
     if (canvas->with_notes) pc_svg_end_plot(canvas->notes);
     return count;
 }
@@ -261,15 +240,15 @@ static int64_t count_pieces(const pc_links_data *data) {
 
 static void add_means(const picture *canvas, int index) {
     const pc_links_panel *panel = &canvas->data->panels[index];
-    pc_text_printf(canvas->script, "$means_%d << EOD\n", index);
+    pc_text_printf(canvas->page.script, "$means_%d << EOD\n", index);
     for (int i = 0; i < panel->count; i++) {
         double mean = 100 * canvas->data->rows[panel->first + i].mean;
         if (mean < MEAN_LEAST)
-            pc_text_printf(canvas->script, "%d <%g%%\n", i, MEAN_LEAST);
+            pc_text_printf(canvas->page.script, "%d <%g%%\n", i, MEAN_LEAST);
         else
-            pc_text_printf(canvas->script, "%d %.3g%%\n", i, mean);
+            pc_text_printf(canvas->page.script, "%d %.3g%%\n", i, mean);
     }
-    pc_text_printf(canvas->script, "EOD\n");
+    pc_text_printf(canvas->page.script, "EOD\n");
 }
 
 /* The bands behind, what fills them, the line at all of the bandwidth, and means. */
@@ -298,9 +277,9 @@ static void add_plots(const picture *canvas, int index) {
             index, BAND_BOTTOM - full, end);
     pc_text_printf(
         &plot, ", $means_%d using (%.9g):1:2 with labels left offset screen %.6f,0 textcolor rgb '" PC_STYLE_INK "'\n",
-        index, end, MEAN_GAP / canvas->width);
-    pc_text_add(canvas->script, plot.data ? plot.data : "", plot.size);
-    canvas->script->failed = canvas->script->failed || plot.failed;
+        index, end, MEAN_GAP / canvas->page.width);
+    pc_text_add(canvas->page.script, plot.data ? plot.data : "", plot.size);
+    canvas->page.script->failed = canvas->page.script->failed || plot.failed;
     pc_text_free(&plot);
 }
 
@@ -308,16 +287,16 @@ void pc_links_add_script(const pc_links_figure *figure, const pc_links_data *dat
                          pc_svg_notes *notes) {
     picture canvas = {.figure = figure,
                       .data = data,
-                      .path = path,
-                      .script = script,
+                      .page = {.path = path, .script = script, .margin = MARGIN},
                       .notes = notes,
                       .with_replica = pc_link_has_replicas(data->trace),
                       .with_notes = count_pieces(data) <= PC_SVG_NOTES_MAX};
     lay_out(&canvas);
-    pc_picture_begin(script, path, canvas.width, canvas.height);
+    pc_picture_begin(script, path, canvas.page.width, canvas.page.height);
     pc_text_printf(script, "set multiplot\nunset key\n");
-    add_text(&canvas, figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
-    if (figure->subtitle) add_text(&canvas, figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
+    pc_picture_add_text(&canvas.page, figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
+    if (figure->subtitle)
+        pc_picture_add_text(&canvas.page, figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
     add_legend(&canvas);
     for (int i = 0; i < data->panel_count; i++) {
         add_heading(&canvas, i);

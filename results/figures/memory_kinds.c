@@ -3,7 +3,6 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "results/figures/figure.h"
-#include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
 #include "results/memory_curve.h"
@@ -33,6 +32,9 @@ enum {
 #define PS_PER_MS 1e9
 #define HEADROOM  1.05
 
+enum { CAPACITY_COLOUR = 0xC00000 };
+static const char capacity_name[] = "capacity";
+
 /* Families of colours: state blue, activations warm, buffers grey to green. */
 static const uint32_t colours[PC_MEMORY_KINDS] = {[PC_MEMORY_PARAMETERS] = PC_STYLE_BLUE,
                                                   [PC_MEMORY_GRADIENTS] = PC_STYLE_SKY,
@@ -56,12 +58,13 @@ typedef int64_t column[PC_MEMORY_KINDS];
 
 typedef struct picture {
     const pc_memory_kinds_figure *figure;
-    const char *path;
-    pc_text *script;
+    pc_picture_page page;
     bool is_drawn[PC_DEVICES_MAX], has_kind[PC_MEMORY_KINDS];
     int panels, legend_lines;
-    column *columns; /* [COLUMNS] of the panel at work */
-    double width, height, end_ps;
+    bool shows_capacity; /* in one panel at least */
+    double most_gib;     /* up to which all panels go, that stages can be compared */
+    column *columns;     /* [COLUMNS] of the panel at work */
+    double end_ps;
 } picture;
 
 /* --- what is drawn --- */
@@ -110,51 +113,57 @@ static void fill_columns(picture *canvas, int device) {
     while (at + 1 < COLUMNS) memcpy(canvas->columns[++at], level, sizeof level);
 }
 
+static double in_gib(int64_t bytes) {
+    return (double)bytes / PC_BYTES_PER_GIB;
+}
+
+/* A capacity of more than twice what is used at most would leave the pictures flat. */
+static void choose_scale(picture *canvas) {
+    const pc_trace_record *record = canvas->figure->record;
+    double peak = 0, most = 0;
+    for (int d = 0; d < record->devices; d++)
+        if (canvas->is_drawn[d]) peak = fmax(peak, in_gib(record->memory[d].peak_bytes));
+    for (int d = 0; d < record->devices; d++) {
+        double capacity = in_gib(record->memory[d].capacity_bytes);
+        if (!canvas->is_drawn[d] || !(capacity > 0) || capacity >= 2 * peak) continue;
+        canvas->shows_capacity = true;
+        most = fmax(most, capacity);
+    }
+    canvas->most_gib = fmax(fmax(most, peak) * HEADROOM, 1e-9);
+}
+
 /* --- texts --- */
 
-static void add_place(const picture *canvas, double at_x, double at_y) {
-    pc_text_printf(canvas->script, "screen %.6f,%.6f", at_x / canvas->width, 1 - at_y / canvas->height);
-}
-
-static void add_text(const picture *canvas, const char *text, double at_x, double at_y, int font, bool is_bold) {
-    double room = canvas->width - at_x - MARGIN;
-    pc_text_printf(canvas->script, "set label ");
-    pc_gnuplot_add_string(canvas->script, text, (size_t)fmax(room / (PC_STYLE_LETTER_WIDTH * font), 1));
-    pc_text_printf(canvas->script, " at ");
-    add_place(canvas, at_x, at_y);
-    pc_text_printf(canvas->script, " left noenhanced textcolor rgb '" PC_STYLE_INK "' ");
-    pc_picture_add_font(canvas->script, canvas->path, font, is_bold);
-    pc_text_printf(canvas->script, "\n");
-}
-
-static double entry_width(int kind) {
-    double letters = (double)strlen(pc_memory_kind_names[kind]) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
+static double entry_width(const char *name) {
+    double letters = (double)strlen(name) * PC_STYLE_LETTER_WIDTH * PC_STYLE_TEXT_FONT;
     return SWATCH + SWATCH_GAP + letters + ENTRY_GAP;
 }
 
-static void add_entry(const picture *canvas, int kind, double x, double y) {
-    pc_text_printf(canvas->script, "set object rectangle from ");
-    add_place(canvas, x, y + SWATCH / 2.0);
-    pc_text_printf(canvas->script, " to ");
-    add_place(canvas, x + SWATCH, y - SWATCH / 2.0);
-    pc_text_printf(canvas->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colours[kind]);
-    add_text(canvas, pc_memory_kind_names[kind], x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT, false);
+/* Where the next entry of a legend stands. */
+typedef struct legend {
+    double x;
+    int line;
+    bool draws;
+} legend;
+
+static void add_entry(const picture *canvas, const char *name, uint32_t colour, legend *at) {
+    if (at->x + entry_width(name) > LEFT + COLUMNS) {
+        at->x = LEFT;
+        at->line++;
+    }
+    double y = LEGEND_Y + LEGEND_LINE * at->line;
+    if (at->draws) pc_picture_add_swatch(&canvas->page, at->x, y, SWATCH, colour);
+    if (at->draws) pc_picture_add_text(&canvas->page, name, at->x + SWATCH + SWATCH_GAP, y, PC_STYLE_TEXT_FONT, false);
+    at->x += entry_width(name);
 }
 
 /* In as many lines as it takes, which it returns; adds them only if `draws`. */
 static int add_legend(const picture *canvas, bool draws) {
-    double x = LEFT;
-    int line = 0;
-    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++) {
-        if (!canvas->has_kind[kind]) continue;
-        if (x + entry_width(kind) > LEFT + COLUMNS) {
-            x = LEFT;
-            line++;
-        }
-        if (draws) add_entry(canvas, kind, x, LEGEND_Y + LEGEND_LINE * line);
-        x += entry_width(kind);
-    }
-    return line + 1;
+    legend at = {LEFT, 0, draws};
+    for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
+        if (canvas->has_kind[kind]) add_entry(canvas, pc_memory_kind_names[kind], colours[kind], &at);
+    if (canvas->shows_capacity) add_entry(canvas, capacity_name, CAPACITY_COLOUR, &at);
+    return at.line + 1;
 }
 
 /* --- panels --- */
@@ -165,19 +174,17 @@ static double top_of(const picture *canvas, int panel) {
 
 static void add_axes(const picture *canvas, int panel, int device) {
     const pc_device_memory *memory = &canvas->figure->record->memory[device];
-    double capacity = (double)memory->capacity_bytes / PC_BYTES_PER_GIB, top = top_of(canvas, panel);
-    double peak = (double)memory->peak_bytes / PC_BYTES_PER_GIB;
-    double most = capacity > 0 && capacity < 2 * peak ? fmax(capacity, peak) : peak;
+    double capacity = in_gib(memory->capacity_bytes), peak = in_gib(memory->peak_bytes), top = top_of(canvas, panel);
     char heading[96];
     pc_write_message(heading, sizeof heading, "Stage %d: at most %.4g GiB of %.4g", device, peak, capacity);
-    add_text(canvas, heading, LEFT, top - HEADING / 2.0, PC_STYLE_HEADING_FONT, true);
-    pc_text_printf(canvas->script,
+    pc_picture_add_text(&canvas->page, heading, LEFT, top - HEADING / 2.0, PC_STYLE_HEADING_FONT, true);
+    pc_text_printf(canvas->page.script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
                    "set xrange [0:%.9g]\nset yrange [0:%.9g]\nset ylabel 'GiB' noenhanced\n",
-                   LEFT / canvas->width, (LEFT + COLUMNS) / canvas->width, 1 - top / canvas->height,
-                   1 - (top + PLOT) / canvas->height, canvas->end_ps / PS_PER_MS, fmax(most * HEADROOM, 1e-9));
-    if (panel == canvas->panels - 1) pc_text_printf(canvas->script, "set xlabel 'Time [ms]' noenhanced\n");
+                   LEFT / canvas->page.width, (LEFT + COLUMNS) / canvas->page.width, 1 - top / canvas->page.height,
+                   1 - (top + PLOT) / canvas->page.height, canvas->end_ps / PS_PER_MS, canvas->most_gib);
+    if (panel == canvas->panels - 1) pc_text_printf(canvas->page.script, "set xlabel 'Time [ms]' noenhanced\n");
 }
 
 static double stacked_gib(const column bytes, int kind) {
@@ -189,56 +196,58 @@ static double stacked_gib(const column bytes, int kind) {
 /* A kind with all that is below it, as steps: it is drawn before them. */
 static void add_curve(const picture *canvas, int panel, int kind) {
     double unit = canvas->end_ps / PS_PER_MS / COLUMNS;
-    pc_text_printf(canvas->script, "$kind_%d_%d << EOD\n", panel, kind);
+    pc_text_printf(canvas->page.script, "$kind_%d_%d << EOD\n", panel, kind);
     for (int i = 0, end; i < COLUMNS; i = end) {
         double level = stacked_gib(canvas->columns[i], kind);
         for (end = i + 1; end < COLUMNS && !(stacked_gib(canvas->columns[end], kind) < level) &&
                           !(stacked_gib(canvas->columns[end], kind) > level);)
             end++;
-        pc_text_printf(canvas->script, "%.9g %.9g\n%.9g %.9g\n", i * unit, level, end * unit, level);
+        pc_text_printf(canvas->page.script, "%.9g %.9g\n%.9g %.9g\n", i * unit, level, end * unit, level);
     }
-    pc_text_printf(canvas->script, "EOD\n");
+    pc_text_printf(canvas->page.script, "EOD\n");
 }
 
 static void add_panel(picture *canvas, int panel, int device) {
-    double capacity = (double)canvas->figure->record->memory[device].capacity_bytes / PC_BYTES_PER_GIB;
+    double capacity = in_gib(canvas->figure->record->memory[device].capacity_bytes);
     fill_columns(canvas, device);
     add_axes(canvas, panel, device);
     for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
         if (canvas->has_kind[kind]) add_curve(canvas, panel, kind);
-    pc_text_printf(canvas->script, "plot ");
+    pc_text_printf(canvas->page.script, "plot ");
     for (int kind = PC_MEMORY_KINDS - 1; kind >= 0; kind--)
         if (canvas->has_kind[kind])
-            pc_text_printf(canvas->script,
+            pc_text_printf(canvas->page.script,
                            "$kind_%d_%d using 1:2 with filledcurves y=0 fillstyle solid 1 noborder fillcolor rgb "
                            "'#%06" PRIx32 "', ",
                            panel, kind, colours[kind]);
-    pc_text_printf(canvas->script, "%.9g with lines linewidth 1.5 linecolor rgb '#c00000'\n", capacity);
-    pc_text_printf(canvas->script, "unset label\nunset object\n");
+    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb '#%06x'\n", capacity,
+                   (unsigned)CAPACITY_COLOUR);
+    pc_text_printf(canvas->page.script, "unset label\nunset object\n");
 }
 
 static void add_script(picture *canvas) {
     const pc_trace_record *record = canvas->figure->record;
     choose_stages(canvas);
+    choose_scale(canvas);
     canvas->end_ps = fmax((double)record->replay.makespan_ps, 1);
     canvas->legend_lines = add_legend(canvas, false);
-    canvas->width = LEFT + COLUMNS + MARGIN;
-    canvas->height = top_of(canvas, canvas->panels) - HEADING + BOTTOM;
-    pc_picture_begin(canvas->script, canvas->path, canvas->width, canvas->height);
-    pc_text_printf(canvas->script, "set multiplot\nunset key\nset border 3 linecolor rgb '" PC_STYLE_AXIS "'\n"
-                                   "set tics nomirror out scale 0.5 textcolor rgb '" PC_STYLE_QUIET "'\n");
-    add_text(canvas, canvas->figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
+    canvas->page.width = LEFT + COLUMNS + MARGIN;
+    canvas->page.height = top_of(canvas, canvas->panels) - HEADING + BOTTOM;
+    pc_picture_begin(canvas->page.script, canvas->page.path, canvas->page.width, canvas->page.height);
+    pc_text_printf(canvas->page.script, "set multiplot\nunset key\nset border 3 linecolor rgb '" PC_STYLE_AXIS "'\n"
+                                        "set tics nomirror out scale 0.5 textcolor rgb '" PC_STYLE_QUIET "'\n");
+    pc_picture_add_text(&canvas->page, canvas->figure->title, MARGIN, TITLE_Y, PC_STYLE_TITLE_FONT, true);
     if (canvas->figure->subtitle)
-        add_text(canvas, canvas->figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
+        pc_picture_add_text(&canvas->page, canvas->figure->subtitle, MARGIN, SUBTITLE_Y, PC_STYLE_HEADING_FONT, false);
     add_legend(canvas, true);
     for (int d = 0, panel = 0; d < record->devices; d++)
         if (canvas->is_drawn[d]) add_panel(canvas, panel++, d);
-    pc_text_printf(canvas->script, "unset multiplot\n");
+    pc_text_printf(canvas->page.script, "unset multiplot\n");
 }
 
 static pc_code make_script(const pc_memory_kinds_figure *figure, const char *path, pc_text *script, pc_error *error) {
     pc_number_scope scope = {0};
-    picture canvas = {.figure = figure, .path = path, .script = script};
+    picture canvas = {.figure = figure, .page = {.path = path, .script = script, .margin = MARGIN}};
     if (!pc_memory_curve_is_known(figure->record)) return pc_error_set(error, PC_ERROR_INPUT, PC_MEMORY_CURVE_UNKNOWN);
     canvas.columns = pc_alloc(COLUMNS, sizeof *canvas.columns);
     if (!canvas.columns || !pc_number_scope_enter(&scope)) {

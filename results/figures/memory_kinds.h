@@ -18,9 +18,9 @@ typedef struct pc_memory_kinds_figure {
     int most; /* stages: the fullest; 1 .. PC_MEMORY_KINDS_LIMIT */
 } pc_memory_kinds_figure;
 
-/* A panel for each stage, in their order, one below the other: GiB over time, the kinds one upon the other, and a line
- * at what the GPU has room for. A pixel's width shows the fullest moment of its time. PC_ERROR_INPUT where the trace
- * does not say what memory is made of. */
+/* A panel for each stage, in their order, one below the other, all on one scale: GiB over time, the kinds one upon the
+ * other, and a line at what the GPU has room for, unless that is more than twice the highest peak. A pixel's width
+ * shows the fullest moment of its time. PC_ERROR_INPUT where the trace does not say what memory is made of. */
 pc_code pc_figure_memory_kinds(const pc_memory_kinds_figure *figure, const char *path, pc_error *error);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include "storage/text.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Adds the lines that choose the form of the picture, `width` x `height` pixels; the path has passed
  * pc_figure_check_path. Within a number scope. */
@@ -14,6 +15,21 @@ void pc_picture_begin(pc_text *script, const char *path, double width, double he
 
 /* Adds "font '...'" for letters so many pixels high. */
 void pc_picture_add_font(pc_text *script, const char *path, double pixels, bool is_bold);
+
+/* The script of a picture, which is `width` x `height` pixels. */
+typedef struct pc_picture_page {
+    pc_text *script;
+    const char *path;
+    double width, height;
+    double margin; /* at the right, which texts leave free */
+} pc_picture_page;
+
+/* Adds a text whose middle left is so many pixels from the left and from the top; cut where its room ends. */
+void pc_picture_add_text(const pc_picture_page *page, const char *text, double left, double top, int font,
+                         bool is_bold);
+
+/* Adds a square of a legend, `size` pixels wide, with its middle left there; colour: 0xRRGGBB. */
+void pc_picture_add_swatch(const pc_picture_page *page, double left, double top, double size, uint32_t colour);
 
 /* What to ask gnuplot for, for points of the same size in all formats. */
 double pc_picture_point_size(const char *path, double size);
