@@ -196,7 +196,8 @@ static const pc_column columns[] = {
     QUANTILE(goodput_p95, , "1", "goodput, the 95% quantile over jobs"),
     COLUMN(failures_mean, NUMBER, "1", "failures of a job, the mean over jobs"),
     COLUMN(checkpoint_interval_s, NUMBER, "s", "work between two checkpoints, in whole iterations"),
-    COLUMN(layout, TEXT, "", "layers over model parts: even, ends, own, balanced, or a list of each part's, as --layout takes it",
+    COLUMN(layout, TEXT, "",
+           "layers over model parts: even, ends, own, balanced, or a list of each part's, as --layout takes it",
            SHOWN(180, "layout", "", TEXT, VARYING, NARROW + 3), .plain = "even"),
     COLUMN(parameters, NUMBER, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them",
            SHOWN(50, "para-", "meters", COUNT, VARYING, 8)),
@@ -243,6 +244,7 @@ static const pc_column columns[] = {
     KIND("memory_loss_gib", LOSS, "the same: what the loss works with"),
     KIND("memory_copies_gib", COPIES, "the same: layers on their way to the host and back"),
     KIND("memory_step_gib", STEP, "the same: what the step needs beyond the peak of activations"),
+    KIND("memory_workspace_gib", WORKSPACE, "the same: what libraries keep, as gradients that nobody reads"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

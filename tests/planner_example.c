@@ -95,6 +95,7 @@ static void draw_program(pc_iteration_spec *spec) {
     test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->cut.seq_len)};
     if (toss(&own)) spec->cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec->cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    spec->cut.dummy_wgrad = spec->cut.seq_len % 3 > 0;
     if (toss(&own)) spec->optimizer_kernels = PC_OPTIMIZER_SEPARATE;
     if (toss(&own)) spec->cut.cp_comm = PC_CP_ALL_GATHER;
     draw_precision(&own, spec);

@@ -114,6 +114,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     test_random own = {spec.seed}; /* so that all else is drawn as without it */
     if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
+    spec.cut.dummy_wgrad = spec.cut.seq_len % 3 > 0;
     draw_units(&own, &spec);
     draw_offload(&own, &spec);
     if (spec.generator->placement == PC_PLACEMENT_SLICES) draw_slices(&own, &spec);

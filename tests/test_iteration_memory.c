@@ -82,6 +82,36 @@ static void test_buffers_of_units(void **state) {
     }
 }
 
+/* Of a middle stage of n = 6 layers the matrices, of w = 12h^2/t each, come in 8 bits: 2w less than in 16 for two
+ * layers; and where products of gradients read them transposed, w more for the one at work. Megatron-FSDP's share of an
+ * eighth has them in 8 bits, too: nw/8 less. Blocks, which are no transpositions, are shared in both copies. */
+static void test_units_of_few_bits(void **state) {
+    (void)state;
+    static const pc_scaling scalings[] = {PC_SCALING_CURRENT, PC_SCALING_CURRENT, PC_SCALING_BLOCK};
+    static const int copies[] = {1, 2, 2}, shared[] = {1, 1, 0}, transposed[] = {0, 1, 0};
+    const int64_t w = 12 * INT64_C(2048) * 2048 / 2;
+    for (int i = 0; i < 6; i++) {
+        pc_iteration_spec spec = example_spec();
+        spec.reshard_after_forward = PC_RESHARD_ALWAYS;
+        spec.unit = PC_UNIT_LAYER;
+        spec.cut.zero = 3;
+        spec.fsdp_version = i < 3 ? PC_FSDP_MEGATRON : PC_FSDP_1;
+        for (int role = 0; role < PC_LOW_PRODUCTS; role++) spec.model.low.product[role] = PC_PRODUCT_FP8;
+        spec.model.low.scaling = scalings[i % 3];
+        spec.model.low.weights = PC_LOW_WEIGHTS_HELD;
+        spec.model.low.copies = copies[i % 3];
+        pc_iteration wide = run_spec(&spec);
+        spec.model.low.gathers_parameters = true;
+        pc_iteration few = run_spec(&spec);
+        const pc_device_memory *x = &wide.memory[1], *y = &few.memory[1];
+        assert_int_equal(x->buffers - y->buffers, (2 - transposed[i % 3]) * w);
+        assert_int_equal(x->parameters - y->parameters, i < 3 ? shared[i] * 6 * w / 8 : 0);
+        assert_int_equal(x->gradients + x->optimizer, y->gradients + y->optimizer);
+        pc_iteration_free(&wide);
+        pc_iteration_free(&few);
+    }
+}
+
 /* What is held of gradients of 2 bytes, by ZeRO; and of the step, which copies the rank's share of them to fp32 (2
  * read, 4 written), does what it does with fp32 ones (42) and zeroes all that is held. The copy, 4 bytes, is there when
  * activations and working memory are not: where it needs more than those had, buffers have the difference. */
@@ -302,19 +332,21 @@ static pc_iteration_spec offloading(int64_t layers, double bytes_per_s) {
     return spec;
 }
 
-/* Layers of 34sbh/t: 10 of 24 are on the host, two at a time on their way, of which there are no more than layers. */
+/* Layers of 34sbh/t: 10 of 24 are on the host, and one on its way beside the 14 that stay; of all 24 one is at work and
+ * one on its way. */
 static void test_offloaded_layers(void **state) {
     (void)state;
-    const int64_t layer = INT64_C(34) * 1024 * 2048 / 2;
-    pc_iteration_spec none = offloading(0, 50e9), ten = offloading(10, 50e9), one = offloading(1, 50e9);
-    pc_iteration x = run_spec(&none), y = run_spec(&ten), z = run_spec(&one);
-    assert_int_equal(x.memory[0].activations - y.memory[0].activations, 10 * layer);
-    assert_int_equal(y.memory[0].buffers - x.memory[0].buffers, 2 * layer);
-    assert_int_equal(x.memory[0].activations - z.memory[0].activations, layer);
-    assert_int_equal(z.memory[0].buffers - x.memory[0].buffers, layer);
+    const int64_t layer = INT64_C(34) * 1024 * 2048 / 2, counts[] = {1, 10, 23, 24};
+    pc_iteration_spec none = offloading(0, 50e9);
+    pc_iteration x = run_spec(&none);
+    for (int i = 0; i < 4; i++) {
+        pc_iteration_spec some = offloading(counts[i], 50e9);
+        pc_iteration y = run_spec(&some);
+        assert_int_equal(x.memory[0].activations - y.memory[0].activations, counts[i] * layer);
+        assert_int_equal(y.memory[0].buffers - x.memory[0].buffers, (counts[i] < 24 ? 1 : 2) * layer);
+        pc_iteration_free(&y);
+    }
     pc_iteration_free(&x);
-    pc_iteration_free(&y);
-    pc_iteration_free(&z);
 }
 
 /* A slow link sets the pace of F and of BW, 340sbh/t bytes each; a fast one changes nothing. */
@@ -408,6 +440,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers),
         cmocka_unit_test(test_buffers_of_units),
+        cmocka_unit_test(test_units_of_few_bits),
         cmocka_unit_test(test_step_of_narrow_gradients),
         cmocka_unit_test(test_step_by_separate_kernels),
         cmocka_unit_test(test_offloaded_layers),

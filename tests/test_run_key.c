@@ -145,6 +145,7 @@ static const field of_cluster[] = {
     ITERATION(cut.zero),
     ITERATION(cut.zero_partition),
     ITERATION(cut.gradient_accumulation),
+    ITERATION(cut.dummy_wgrad),
     ITERATION(optimizer_kernels),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),

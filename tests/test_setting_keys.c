@@ -132,6 +132,7 @@ static const change changes[] = {
     {PC_KEY_FSDP_VERSION, "1", {0}},
     {PC_KEY_GRADIENT_BYTES, "2", {0}},
     {PC_KEY_GRADIENT_ACCUMULATION, "separate", {0}},
+    {PC_KEY_DUMMY_WGRAD, "true", {0}},
     {PC_KEY_OPTIMIZER_KERNELS, "separate", {0}},
     {PC_KEY_OPTIMIZER, "muon", {0}},
     {PC_KEY_MAIN_PARAMS_DTYPE, "fp16", {0}},

@@ -125,7 +125,8 @@ typedef enum pc_run_status { PC_RUN_OK, PC_RUN_OUT_OF_MEMORY, PC_RUN_INFEASIBLE 
 /* Of what a GPU's memory is made. Activations are by module (activation_kinds.h). All else is counted all the time.
  * Buffers are boundary tensors between stages; units or buckets of ZeRO 2 and 3, gathered or to be reduced; and keys
  * and values of context parallelism. Then come the gathered sequence, what is recomputed, what the loss works with, and
- * layers on their way to and from the host. The last is what the step needs beyond the activations' peak. */
+ * layers on their way to and from the host. Then comes what the step needs beyond the
+ * activations' peak, and what libraries keep for themselves. */
 typedef enum pc_memory_kind {
     PC_MEMORY_PARAMETERS,
     PC_MEMORY_GRADIENTS,
@@ -144,6 +145,7 @@ typedef enum pc_memory_kind {
     PC_MEMORY_LOSS,
     PC_MEMORY_COPIES,
     PC_MEMORY_STEP,
+    PC_MEMORY_WORKSPACE,
     PC_MEMORY_KINDS
 } pc_memory_kind;
 

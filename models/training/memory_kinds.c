@@ -9,8 +9,9 @@
 #include "models/workload/slice.h"
 
 const char *const pc_memory_kind_names[PC_MEMORY_KINDS + 1] = {
-    "parameters", "gradients", "optimizer", "attention", "mlp",           "norms", "embedding", "head", "offloaded",
-    "boundary",   "gathered",  "context",   "sequence",  "recomputation", "loss",  "copies",    "step", NULL};
+    "parameters", "gradients", "optimizer", "attention", "mlp",     "norms",    "embedding",
+    "head",       "offloaded", "boundary",  "gathered",  "context", "sequence", "recomputation",
+    "loss",       "copies",    "step",      "workspace", NULL};
 
 /* ---- activations ---- */
 
@@ -152,7 +153,8 @@ static void split_fixed(const pc_outline *outline, int device, pc_device_memory 
     x->kinds[PC_MEMORY_GRADIENTS] = x->gradients;
     x->kinds[PC_MEMORY_OPTIMIZER] = x->optimizer;
     x->kinds[PC_MEMORY_BOUNDARY] = boundary;
-    x->kinds[PC_MEMORY_GATHERED] = fixed - boundary - sum;
+    x->kinds[PC_MEMORY_WORKSPACE] = outline->device[device].workspace_bytes;
+    x->kinds[PC_MEMORY_GATHERED] = fixed - boundary - sum - x->kinds[PC_MEMORY_WORKSPACE];
     x->kinds[PC_MEMORY_CONTEXT] = working.context;
     x->kinds[PC_MEMORY_SEQUENCE] = working.sequence;
     x->kinds[PC_MEMORY_RECOMPUTATION] = working.recomputation;

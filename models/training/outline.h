@@ -76,14 +76,15 @@ typedef struct pc_device_outline {
     int64_t trained_count;   /* of them, those that have gradients */
     int64_t low_weights;     /* of all, those of few bits */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
-    int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
-    int64_t capacity_bytes; /* in all */
-    int64_t host_bytes;     /* of state that is on the host */
-    pc_hop hop;             /* to the next device */
-    double message_s;       /* over it, alone */
-    pc_time hop_ps;         /* a transfer to the next device, or back; 0 on the only one */
-    pc_time step_ps;        /* of the optimizer */
-    pc_owners owners;       /* of whole tensors; zeroed where none are given to ranks */
+    int64_t workspace_bytes; /* of the buffers, what libraries keep: dummy gradients (dummy_wgrad.h) */
+    int64_t step_bytes;      /* what the step needs beside those, in the room that activations have left */
+    int64_t capacity_bytes;  /* in all */
+    int64_t host_bytes;      /* of state that is on the host */
+    pc_hop hop;              /* to the next device */
+    double message_s;        /* over it, alone */
+    pc_time hop_ps;          /* a transfer to the next device, or back; 0 on the only one */
+    pc_time step_ps;         /* of the optimizer */
+    pc_owners owners;        /* of whole tensors; zeroed where none are given to ranks */
     pc_time slowed_ps; /* how much later its kernels end for the collectives of ZeRO 0 to 2 beside them (state.c) */
 } pc_device_outline;
 
@@ -92,7 +93,8 @@ typedef struct pc_outline_memo pc_outline_memo;
 typedef struct pc_outline {
     const pc_iteration_spec *spec; /* borrowed */
     pc_outline_memo *memo;         /* borrowed; NULL: none */
-    pc_cut cut; /* the spec's, with its chunks filled in, BALANCED as a list, and recomputation where the schedule has R */
+    pc_cut
+        cut; /* the spec's, with its chunks filled in, BALANCED as a list, and recomputation where the schedule has R */
     pc_cost_model cost;
     double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
     pc_placement placement;

@@ -238,6 +238,28 @@ pc_unit_rules pc_outline_unit_rules(const pc_outline *outline) {
  * autograd has made them, and in FSDP2 as wide as they are sent (to_accumulated_grad_if_needed). */
 enum { SHARD_BYTES = 4 };
 
+/* Whether units are gathered in few bits; held so, too, the share that Megatron-FSDP keeps has them (its buffers of
+ * fp8 parameters, megatron_fsdp/param_and_grad_buffer.py). */
+static bool gathers_few(const pc_outline *outline) {
+    return pc_low_precision_is_on(&outline->spec->model.low) && outline->spec->model.low.gathers_parameters;
+}
+
+static bool holds_few(const pc_outline *outline) {
+    return gathers_few(outline) && outline->spec->model.low.weights == PC_LOW_WEIGHTS_HELD;
+}
+
+static int64_t few_bytes(const pc_outline *outline, int64_t elements) {
+    return pc_product_format_bytes(outline->spec->model.low.product[0], elements);
+}
+
+/* Of Megatron-FSDP, whose copies beyond the first are shared, too, unless they are transpositions, which passes make.
+ */
+static int64_t narrow_share_bytes(const pc_outline *outline, const pc_device_outline *held) {
+    int64_t few = holds_few(outline) ? held->low_weights : 0;
+    int64_t copies = pc_low_frozen_copies(&outline->spec->model.low);
+    return PC_PARAMETER_BYTES * (held->parameter_count - few) + (few > 0 ? copies * few_bytes(outline, few) : 0);
+}
+
 /* What is frozen has no other copy than that of the passes. */
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
     int64_t count = held->trained_count, frozen = held->parameter_count - count, ranks = outline->shard.ranks;
@@ -246,8 +268,25 @@ void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
         held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
         held->fixed_parameters = pc_divide_up(SHARD_BYTES * count + PC_PARAMETER_BYTES * frozen, ranks);
         held->fixed_optimizer = pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, count), ranks);
+    } else {
+        held->fixed_parameters = pc_divide_up(narrow_share_bytes(outline, held), ranks);
     }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
+}
+
+/* Gathered parameters, so many of them in few bits. */
+static int64_t gathered_bytes(const pc_outline *outline, int64_t parameters, int64_t low_weights) {
+    int64_t few = gathers_few(outline) ? low_weights : 0;
+    return PC_PARAMETER_BYTES * (parameters - few) + (few > 0 ? few_bytes(outline, few) : 0);
+}
+
+/* Of the unit at work, where the product of gradients reads weights transposed: the backward pass makes them and drops
+ * them (Megatron-FSDP's keep_fp8_transpose_cache is off). */
+static int64_t transposed_bytes(const pc_outline *outline, const pc_part_cost *part) {
+    const pc_low_precision *low = &outline->spec->model.low;
+    int64_t layers = pc_min(part->part.layers, layers_a_unit(outline));
+    bool makes = gathers_few(outline) && pc_low_precision_is_per_tensor(low) && low->copies > 1;
+    return makes && layers > 0 ? few_bytes(outline, layers * (part->low_weights / part->part.layers)) : 0;
 }
 
 /* Torch's fully_shard, on each layer and on the part around them: the root is not resharded after F, for B needs it
@@ -257,21 +296,22 @@ void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
  * the allocator gives to nothing else: each has the size of the largest end, or of all units on their way. FSDP1
  * gathers into the parameters themselves. */
 int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
-    int64_t ends = 0, largest_end = 0, layer = 0, all = 0, reduced = 0, gradient = pc_cut_gradient_bytes(&outline->cut);
+    int64_t ends = 0, largest_end = 0, layer = 0, all = 0, reduced = 0, transposed = 0;
     int64_t at_once = layers_a_unit(outline) * (1 + outline->spec->fsdp_prefetch);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
-        int64_t of_end = end_parameters(outline, &part->part), layers = pc_min(part->part.layers, at_once);
-        if (layers > 0) layer = pc_max(layer, layers * ((part->parameters - of_end) / part->part.layers));
-        int64_t of_trained = end_trained(outline, &part->part);
-        if (layers > 0) reduced = pc_max(reduced, layers * ((part->trained - of_trained) / part->part.layers));
+        int64_t of_end = PC_PARAMETER_BYTES * end_parameters(outline, &part->part), of_all = part->part.layers;
+        int64_t layers = pc_min(of_all, at_once), of_trained = end_trained(outline, &part->part);
+        int64_t whole = gathered_bytes(outline, part->parameters, part->low_weights);
+        if (layers > 0) layer = pc_max(layer, layers * pc_divide_up(whole - of_end, of_all));
+        if (layers > 0) reduced = pc_max(reduced, layers * ((part->trained - of_trained) / of_all));
         reduced = pc_max(reduced, of_trained);
+        transposed = pc_max(transposed, transposed_bytes(outline, part));
         ends += of_end;
-        all += part->parameters;
+        all += whole;
         largest_end = pc_max(largest_end, of_end);
     }
-    int64_t largest = pc_max(largest_end, layer);
     int64_t gathered = pc_outline_keeps_parameters(outline) ? all : ends + layer;
-    int64_t copied = outline->spec->fsdp_version == PC_FSDP_2 ? largest : 0;
-    return PC_PARAMETER_BYTES * (gathered + copied) + gradient * reduced;
+    int64_t copied = outline->spec->fsdp_version == PC_FSDP_2 ? pc_max(largest_end, layer) : 0;
+    return gathered + copied + transposed + pc_cut_gradient_bytes(&outline->cut) * reduced;
 }

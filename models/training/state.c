@@ -4,6 +4,7 @@
 #include "engine/numbers.h"
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
+#include "models/workload/dummy_wgrad.h"
 #include "models/workload/muon.h"
 #include "models/workload/slice.h"
 
@@ -347,6 +348,19 @@ static int64_t buffer_bytes(const pc_outline *outline, int d) {
     return boundary + most;
 }
 
+/* Megatron-FSDP's recipes turn gradient_accumulation_fusion off (Megatron-Bridge, llama3_llm_pretrain.py), and torch's
+ * FSDP has none. */
+static int64_t workspace_bytes(const pc_outline *outline, int d) {
+    bool has_layers = false, has_head = false;
+    if (pc_outline_has_units(outline)) return 0;
+    for (int c = 0; c < outline->chunks; c++) {
+        const pc_part *part = &pc_outline_part(outline, d, c)->part;
+        has_layers |= part->layers > 0;
+        has_head |= part->has_head || part->has_vocab;
+    }
+    return pc_dummy_wgrad_bytes(&outline->spec->model, &outline->cut, has_layers, has_head);
+}
+
 int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
     const pc_gpu *gpu = &spec->machine.gpu;
     bool has_limit = spec->memory_limit_bytes != PC_NO_LIMIT;
@@ -383,7 +397,8 @@ static void add_memory(pc_outline *outline, int d) {
     int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
     int64_t copy = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
     pc_outline_move_state(outline, count, x);
-    x->fixed_buffers = working + buffer_bytes(outline, d);
+    x->workspace_bytes = workspace_bytes(outline, d);
+    x->fixed_buffers = working + buffer_bytes(outline, d) + x->workspace_bytes;
     x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
     x->capacity_bytes = pc_iteration_capacity(spec);
 }

@@ -139,6 +139,7 @@ typedef struct pc_cut {
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
     pc_gradient_accumulation gradient_accumulation;
+    bool dummy_wgrad; /* of FUSED: autograd gets gradients that nobody reads (dummy_wgrad.h) */
     pc_kernels kernels;
     pc_transformer_impl transformer_impl;
     bool stores_low_input; /* Megatron's activation_func_fp8_input_store: what the MLP's activation reads waits for B in

@@ -373,13 +373,15 @@ static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_
     return low - (is_left_out ? layer->scores : 0);
 }
 
-/* As part of passes two layers' at a time are on their way, as Transformer Engine's double buffers have them; and where
- * B leaves W what it needs, B fetches it. */
-static void offload_in_passes(pc_wide sent, int64_t layers, bool splits, pc_part_activation *activation) {
+/* As part of passes one layer's are on their way beside what is kept: Transformer Engine spreads the copies out and
+ * back over the layers that stay (cpu_offload.py: layer_window_map), and brings back one at a time where
+ * cpu_offloading_double_buffering is off, as it is by default. If none stays there are two: one at work and one on its
+ * way. Where B leaves W what it needs, B fetches it. */
+static void offload_in_passes(pc_wide sent, int64_t layers, int64_t all, bool splits, pc_part_activation *activation) {
     pc_wide bytes = layers * sent;
     activation->offloaded = (int64_t)bytes;
     activation->kept -= (int64_t)bytes;
-    activation->working += (int64_t)(pc_min(layers, 2) * sent);
+    activation->working += (int64_t)(pc_min(layers, layers < all ? 1 : 2) * sent);
     if (splits) return;
     activation->taken -= (int64_t)bytes;
     activation->b_frees = pc_min(activation->b_frees, activation->taken);
@@ -433,7 +435,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     if (pc_offload_is_beside_passes(&cut->offload))
         offload_beside_passes(&layer, sent, part->offloaded_layers, activation);
     else
-        offload_in_passes(sent, part->offloaded_layers, forms.splits, activation);
+        offload_in_passes(sent, part->offloaded_layers, part->layers, forms.splits, activation);
     return PC_OK;
 }
 

@@ -1,7 +1,7 @@
 /* offload.h: what is on the host while the GPU does not need it: activations, optimizer state, parameters.
  *
  * FINE_GRAINED: of every layer the inputs of the named modules (Megatron-LM's --fine-grained-activation-offloading).
- * Their copies are part of the pass: it ends no earlier than they do, and two layers' are on their way at a time.
+ * Their copies are part of the pass: it ends no earlier than they do, and two layers' are there at a time, at work and on their way.
  * SELECTIVE and FULL: whole layers, copied beside later passes ('PipeOffload', arXiv 2503.01328). FULL takes all
  * layers; SELECTIVE a fraction, those that are held longest: the first of a device's chunks, or of a part's layers
  * where it has one chunk.

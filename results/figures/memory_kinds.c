@@ -52,7 +52,8 @@ static const uint32_t colours[PC_MEMORY_KINDS] = {[PC_MEMORY_PARAMETERS] = PC_ST
                                                   [PC_MEMORY_RECOMPUTATION] = 0x777777,
                                                   [PC_MEMORY_LOSS] = 0xAAAAAA,
                                                   [PC_MEMORY_COPIES] = 0x444444,
-                                                  [PC_MEMORY_STEP] = 0xCCCCCC};
+                                                  [PC_MEMORY_STEP] = 0xCCCCCC,
+                                                  [PC_MEMORY_WORKSPACE] = 0xE5E5E5};
 
 typedef int64_t column[PC_MEMORY_KINDS];
 
