@@ -90,8 +90,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
     if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
     draw_units(&own, &spec);
     draw_offload(&own, &spec);
-    if (spec.generator->placement == PC_PLACEMENT_SLICES) {
+    if (pc_placement_has_slices(spec.generator->placement)) {
         spec.cut.chunks = (int)test_between(&own, 1, 4);
+        if (pc_generator_has_sliced_parts(spec.generator)) spec.cut.slices = (int)test_between(&own, 1, 3);
+        if (spec.cut.slices > 0) spec.cut.chunks = spec.cut.slices * (int)test_between(&own, 1, 2);
         spec.cut.sequence_split = (pc_sequence_split)toss(&own);
         spec.cut.zero %= 2;
         spec.cut.cp = spec.cut.cp_a2a = 0;
