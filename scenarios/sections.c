@@ -19,7 +19,9 @@ enum { FIGURES_MAX = 1000 };
 
 enum { STAGES_AT = PC_KEY_TRANSFER_TIME, SETTING_FIELDS = PC_KEYS + 1 }; /* behind `times` */
 
+/* PC_KEYS: of what is no key of a setting, as what a search is for. */
 static pc_schema_kind kind_of(pc_key key) {
+    if (key == PC_KEYS) return PC_KIND_TEXT;
     if (key == PC_KEY_RECOMPUTE_MODULES || pc_setting_rule_of(key)->kind == PC_VALUE_WORDS) return PC_KIND_WORDS;
     return key == PC_KEY_SCHEDULE ? PC_KIND_SCHEDULE : PC_KIND_TEXT;
 }

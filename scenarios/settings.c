@@ -1,5 +1,6 @@
 #include "scenarios/settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static const pc_key key_of_dimension[PC_DIMENSIONS] = {
 };
 
 const pc_setting_rule *pc_setting_rule_of(pc_key key) {
+    assert(key < PC_KEYS);
     return &rules[key];
 }
 

@@ -121,6 +121,25 @@ static void test_memory(void **state) {
     assert_true(state_of(PC_OPTIMIZER_MUON, 1, 8) < 8 * matrices / 4);
 }
 
+/* One rank has nobody to share with: its blocks are cut as without ZeRO, whatever ZeRO and its partition are. */
+static void test_memory_of_one_rank(void **state) {
+    (void)state;
+    int64_t expected = 0;
+    for (int zero = 0; zero <= 3; zero++)
+        for (int partition = PC_ZERO_PARTITION_EVEN; partition <= PC_ZERO_PARTITION_TENSOR; partition++) {
+            pc_iteration_spec spec = example_spec();
+            spec.model.ffn_hidden = 8200; /* biases of 4100: no whole number of blocks */
+            spec.cut.optimizer.kind = PC_OPTIMIZER_ADAM_8BIT;
+            spec.cut.zero = zero;
+            spec.cut.zero_partition = (pc_zero_partition)partition;
+            spec.cut.dp = 1;
+            pc_iteration x = run_spec(&spec);
+            if (zero == 0) expected = x.memory[1].optimizer;
+            assert_int_equal(x.memory[1].optimizer, expected);
+            pc_iteration_free(&x);
+        }
+}
+
 /* FSDP's shards are fp32 weights and gradients: beside them moments alone. */
 static void test_memory_of_shards(void **state) {
     (void)state;
@@ -259,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_of_one_rank),
         cmocka_unit_test(test_memory_of_shards),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_step_of_muon),

@@ -1,5 +1,6 @@
 /* A microbatch cut along its sequence: where it is cut, and what slices do and hold; together what the whole does and
  * holds. */
+#include "tests/random_frozen.h"
 #include "tests/random_model.h"
 
 #include "models/workload/sequence_slices.h"
@@ -175,6 +176,43 @@ static void test_memory_of_all(void **state) {
     }
 }
 
+static pc_part_activation split_activation(const pc_model *model, const pc_cut *cut, pc_part part, pc_recompute kind) {
+    pc_part_activation activation;
+    part.recompute = kind;
+    pc_pass_forms forms = {.splits = true};
+    assert_int_equal(pc_part_activations(model, cut, &part, forms, &activation, NULL), PC_OK);
+    return activation;
+}
+
+/* B and W apart, all recomputed: F keeps the input and, for later slices, keys and values; B leaves what W finds where
+ * nothing is recomputed. Either may be more, of adapters and of few columns; more is taken, and nothing given twice. */
+static void test_memory_of_b_and_w(void **state) {
+    (void)state;
+    test_random random = {34};
+    long less = 0, more = 0;
+    for (long i = 0; i < test_cases(500, 5000); i++) {
+        pc_model model = flash_model(&random);
+        pc_cut cut = cut_of(&random, &model);
+        pc_part part = {.layers = test_between(&random, 1, 9)};
+        random_frozen(&random, &model, &cut);
+        int64_t heads = model.kv_heads < cut.tp ? 1 : model.kv_heads / cut.tp;
+        for (part.slice = 0; part.slice < pc_cut_slices(&cut); part.slice++) {
+            pc_part_activation none = split_activation(&model, &cut, part, PC_RECOMPUTE_NONE);
+            pc_part_activation full = split_activation(&model, &cut, part, PC_RECOMPUTE_FULL);
+            int64_t tokens = pc_sequence_slice_of(&model, &cut, part.slice).tokens * cut.microbatch_size;
+            int64_t input = 2 * tokens / (cut.sequence_parallel ? cut.tp : 1) * model.hidden;
+            int64_t keys = part.slice + 1 < pc_cut_slices(&cut) ? 4 * tokens * heads * model.head_dim : 0;
+            int64_t for_w = none.taken - none.b_frees;
+            assert_int_equal(full.kept, part.layers * (input + keys));
+            assert_int_equal(full.taken, for_w > full.kept ? for_w : full.kept);
+            assert_int_equal(full.taken - full.b_frees, for_w);
+            less += for_w < full.kept;
+            more += for_w > full.kept;
+        }
+    }
+    assert_true(test_saw(less, 1) && test_saw(more, 1));
+}
+
 /* ---- what does not go with them ---- */
 
 static void check_refused(const pc_model *model, pc_cut cut, const char *words) {
@@ -210,7 +248,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuts),          cmocka_unit_test(test_golden_cut),
         cmocka_unit_test(test_flops_of_all),  cmocka_unit_test(test_attention_of_a_slice),
-        cmocka_unit_test(test_memory_of_all), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_memory_of_all), cmocka_unit_test(test_memory_of_b_and_w),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

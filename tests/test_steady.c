@@ -72,12 +72,14 @@ static void test_cycle_ratios(void **state) {
 
 /* ---- schedules ---- */
 
-/* Times of a chunk, F, B and W, BW both of the last; and a delay. */
+/* Times of a chunk, F, B and W, BW both of the last, R as F, S and T as W; and a delay. */
 static void make_costs(int p, int chunks, const int times[3], int delay, pc_costs *costs) {
     assert_int_equal(pc_costs_create(p, chunks, costs, NULL), PC_OK);
     for (int i = 0; i < p * chunks; i++) {
         for (int kind = 0; kind < 3; kind++) costs->duration_ps[i * PC_PASS_KINDS + kind] = times[kind];
         costs->duration_ps[i * PC_PASS_KINDS + PC_PASS_BW] = times[1] + times[2];
+        costs->duration_ps[i * PC_PASS_KINDS + PC_PASS_R] = times[0];
+        for (int kind = PC_PASS_S; kind <= PC_PASS_T; kind++) costs->duration_ps[i * PC_PASS_KINDS + kind] = times[2];
         costs->activation_bytes[i] = 100;
     }
     costs->transfer.delay_ps = delay;
@@ -213,9 +215,14 @@ static void test_longer_iterations(void **state) {
                   {"1f1b-interleaved", 3, PC_MAKING_COSTS},
                   {"chimera", 2, PC_MAKING_COSTS},
                   {"v-min", 2, PC_MAKING_PUBLISHED},
-                  {"v-half", 2, PC_MAKING_PUBLISHED}};
+                  {"v-half", 2, PC_MAKING_PUBLISHED},
+                  {"gis", 2, PC_MAKING_COSTS},
+                  {"seq-1f1b", 3, PC_MAKING_COSTS},
+                  {"seq-zb-h1", 2, PC_MAKING_COSTS},
+                  {"1f1b-vocab-1", 1, PC_MAKING_COSTS},
+                  {"v-half-vocab-2", 2, PC_MAKING_COSTS}};
     test_random random = {8};
-    for (long i = 0; i < test_cases(18, 90); i++) {
+    for (long i = 0; i < test_cases(28, 140); i++) {
         int which = (int)(i % (long)(sizeof orders / sizeof *orders)), chunks = orders[which].chunks;
         int times[3], p = 2 * (int)test_between(&random, 1, 2), c = (int)test_between(&random, 0, 6);
         enum { SHORT = 1200 };
@@ -233,9 +240,33 @@ static void test_longer_iterations(void **state) {
     }
 }
 
+/* Of every order that looks at no costs, at every m up to where its middle must be found: no device can do with less
+ * than its own work. What waits for most (slices, barriers) asks for the most room. */
+static void test_every_order(void **state) {
+    (void)state;
+    int count, found = 0, p = 8;
+    const pc_generator *all = pc_generators(&count);
+    for (int n = 0; n < count; n++) {
+        const pc_generator *g = &all[n];
+        int times[3] = {2, 3, 1};
+        pc_costs costs;
+        if (g->searches) continue;
+        make_costs(p, g->chunks_default, times, 1, &costs);
+        for (int m = p; m <= 6 * p; m += p) {
+            if (pc_generator_check(g, p, m, 0, NULL)) continue;
+            pc_steady steady = find_in(g->name, p, m, g->chunks_default, PC_MAKING_COSTS, &costs);
+            for (int d = 0; steady.microbatches > 0 && d < p; d++) assert_true(pc_steady_idle_ps(&steady, d) > -1e-9);
+            found += steady.microbatches > 0;
+            pc_steady_free(&steady);
+        }
+        pc_costs_free(&costs);
+    }
+    assert_true(found > count);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cycle_ratios), cmocka_unit_test(test_1f1b),
-                                       cmocka_unit_test(test_published_v), cmocka_unit_test(test_none),
-                                       cmocka_unit_test(test_longer_iterations)};
+                                       cmocka_unit_test(test_published_v),  cmocka_unit_test(test_none),
+                                       cmocka_unit_test(test_every_order),  cmocka_unit_test(test_longer_iterations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

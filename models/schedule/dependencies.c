@@ -1,6 +1,7 @@
 #include "models/schedule/dependencies.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -164,6 +165,13 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
     }
     add_slice(&x, stage, pass);
     return x.count;
+}
+
+/* B waits for F or R and for B of the part behind, or for a barrier in its place; T for S of every stage. */
+int pc_pass_predecessors_most(const pc_schedule *schedule) {
+    int of_slices = schedule->placement == PC_PLACEMENT_SLICES;
+    int of_barrier = schedule->barriers == PC_BARRIERS_NONE ? 0 : (int)pc_min(schedule->devices, PC_VOCAB_DEVICES_MAX);
+    return 2 + of_slices + of_barrier;
 }
 
 bool pc_pass_sender(const pc_pass_index *index, int stage, pc_pass pass, pc_predecessor *sender) {

@@ -62,6 +62,9 @@ int pc_pass_chunk_in(const pc_schedule *schedule, pc_pass pass, int part);
 int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
                          pc_predecessor predecessors[PC_PREDECESSORS_MAX]);
 
+/* The most that a pass of the schedule waits for: what an array for all of them must have room for, a pass. */
+int pc_pass_predecessors_most(const pc_schedule *schedule);
+
 /* The one pass of another stage that `pass` of `stage` waits for: F for the F of the part before, B and BW for that of
  * the part behind. False where there is none, or the part is on the same stage; S, T and what waits for them wait for
  * collectives of all stages, which are no such transfers. */

@@ -121,8 +121,8 @@ static void add_all_waits(const middle *m, const pc_costs *costs, const pc_pass_
 static pc_code find_ratio(const middle *m, const pc_costs *costs, const pc_pass_index *index, pc_cycle_ratio *ratio,
                           pc_error *error) {
     int64_t passes = m->turn.offsets[m->turn.devices];
-    int barrier = m->turn.barriers == PC_BARRIERS_NONE ? 0 : m->turn.devices;
-    edge_list list = {.edges = pc_alloc((size_t)passes * (size_t)(3 + barrier), sizeof *list.edges)};
+    size_t of_pass = 1 + (size_t)pc_pass_predecessors_most(&m->turn); /* 1: the one before it in its order */
+    edge_list list = {.edges = pc_alloc((size_t)passes * of_pass, sizeof *list.edges)};
     if (!list.edges) return pc_error_no_memory(error);
     add_all_waits(m, costs, index, &list);
     pc_code code = pc_cycle_ratio_find(list.edges, list.count, (int)passes, ratio, error);

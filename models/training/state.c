@@ -23,6 +23,11 @@ static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_colle
 
 /* ---- collectives of data parallelism ---- */
 
+/* One rank has nobody to give to: all that it has is its own, as without ZeRO. */
+static bool gives_tensors(const pc_outline *outline) {
+    return outline->dp.ranks > 1 && pc_cut_gives_tensors(&outline->cut);
+}
+
 /* Megatron's least bucket, 40 million gradients of whatever size (`ddp_bucket_size`; beyond 40 replicas it takes a
  * million a replica); and how many it takes until more of them change little. */
 enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
@@ -58,22 +63,22 @@ static double gathered_bytes(const pc_outline *outline, int device, int chunk) {
 }
 
 pc_collective pc_outline_reduction(const pc_outline *outline) {
-    bool is_whole = outline->cut.zero == 0 || pc_cut_gives_tensors(&outline->cut);
+    bool is_whole = outline->cut.zero == 0 || gives_tensors(outline);
     return is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
 }
 
 const pc_group *pc_outline_reducing(const pc_outline *outline) {
-    return pc_cut_gives_tensors(&outline->cut) ? &outline->dp : &outline->shard;
+    return gives_tensors(outline) ? &outline->dp : &outline->shard;
 }
 
 bool pc_outline_reduces_twice(const pc_outline *outline) {
-    return outline->replicate.ranks > 1 && !pc_cut_gives_tensors(&outline->cut);
+    return outline->replicate.ranks > 1 && !gives_tensors(outline);
 }
 
 pc_collective_course pc_outline_gathering(const pc_outline *outline, int device, int chunk) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_device_outline *held = &outline->device[device];
-    if (!pc_cut_gives_tensors(&outline->cut))
+    if (!gives_tensors(outline))
         return pc_collective_course_of(&outline->spec->machine, &outline->shard, PC_COLLECTIVE_ALL_GATHER,
                                        PC_ALGORITHM_BEST, gathered_bytes(outline, device, chunk));
     double share = (double)outline->part_costs[x->sort].parameters / (double)held->parameter_count / x->buckets;
@@ -111,7 +116,7 @@ static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *e
     if (like) {
         bool is_later = outline->part_costs[x->sort].part.slice > 0;
         *x = *like;
-        return !is_later && pc_cut_gives_tensors(&outline->cut) ? add_gathering(outline, device, chunk, error) : PC_OK;
+        return !is_later && gives_tensors(outline) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
     x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
     if (outline->dp.ranks <= 1 || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
@@ -272,7 +277,7 @@ static int step_launches(const pc_outline *outline) {
 
 /* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
-    if (pc_cut_gives_tensors(&outline->cut)) return held->owners.fullest;
+    if (gives_tensors(outline)) return held->owners.fullest;
     int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
     return pc_divide_up(held->trained_count, dp);
 }
@@ -360,7 +365,7 @@ static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outli
 
 /* Whether state and step go by tensors. */
 static bool looks_at_tensors(const pc_outline *outline) {
-    return pc_cut_gives_tensors(&outline->cut) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
+    return gives_tensors(outline) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
 }
 
 static void add_memory(pc_outline *outline, int d) {
@@ -414,7 +419,7 @@ static pc_code price_tensor(const pc_outline *outline, pc_tensor_sort *sort, pc_
 /* Where nobody shares them, all are the rank's own. */
 static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
     const pc_group own = {.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    const pc_group *group = pc_cut_gives_tensors(&outline->cut) ? &outline->shard : &own;
+    const pc_group *group = gives_tensors(outline) ? &outline->shard : &own;
     pc_code code = PC_OK;
     int count = 0;
     pc_tensor_sort *sorts = pc_alloc((size_t)outline->chunks * PC_TENSOR_SORTS_MAX, sizeof *sorts);

@@ -228,7 +228,8 @@ static pc_kept_form held(const pc_kept *layer, pc_kept_form form, pc_pass_forms 
 static pc_kept_form form_for_w(const pc_kept *layer, const layers_of *x) {
     bool keeps = pc_recompute_is_policy(x->recompute) || x->recompute == PC_RECOMPUTE_MODULES;
     if (keeps) return layer->found >= layer->w_needs ? PC_KEPT_FOUND : PC_KEPT_FOR_W;
-    return layer->w_needs >= layer->input ? PC_KEPT_FOR_W : PC_KEPT_INPUT; /* of adapters W may need less */
+    /* Of adapters W may need less than the input, and of slices less than that and the keys kept for later ones. */
+    return layer->w_needs >= in_form(layer, PC_KEPT_INPUT) ? PC_KEPT_FOR_W : PC_KEPT_INPUT;
 }
 
 static pc_wide found_by_w(const pc_kept *layer, const layers_of *x) {
