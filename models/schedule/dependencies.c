@@ -169,7 +169,7 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
 
 /* B waits for F or R and for B of the part behind, or for a barrier in its place; T for S of every stage. */
 int pc_pass_predecessors_most(const pc_schedule *schedule) {
-    int of_slices = schedule->placement == PC_PLACEMENT_SLICES;
+    int of_slices = pc_placement_has_slices(schedule->placement);
     int of_barrier = schedule->barriers == PC_BARRIERS_NONE ? 0 : (int)pc_min(schedule->devices, PC_VOCAB_DEVICES_MAX);
     return 2 + of_slices + of_barrier;
 }
