@@ -310,7 +310,8 @@ typedef enum pipecast_pass {
 /* Which part of the model chunk c of device d of p is. LINEAR: d. INTERLEAVED: c p + d. V: the same for even c, and
  * c p + p - 1 - d for odd ones. BIDIRECTIONAL: two replicas of p parts; chunk 0 is part d of one, chunk 1 part p - 1 -
  * d of the other; even microbatches go through the first, odd ones through the second. SLICES: d, and slice c of each
- * microbatch, which is cut along its sequence. */
+ * microbatch, which is cut along its sequence. PIPECAST_SLICES_OF(k): k slices, of several parts a device; chunk c is
+ * slice c % k in part (c / k) p + d. */
 typedef enum pipecast_placement {
     PIPECAST_LINEAR = 0,
     PIPECAST_INTERLEAVED = 1,
@@ -318,6 +319,7 @@ typedef enum pipecast_placement {
     PIPECAST_BIDIRECTIONAL = 3,
     PIPECAST_SLICES = 4
 } pipecast_placement;
+#define PIPECAST_SLICES_OF(k) (PIPECAST_SLICES + 16 * (k))
 
 /* What passes cost, for all devices alike: times in any one unit, in which results come back. It never changes its
  * size. Memory is counted in microbatches of a stage: the F of all its chunks together take 1, and give it back by the

@@ -156,8 +156,8 @@ static pc_code generate(const pc_generator *generator, pc_generate_request reque
     if (code) return code;
     pc_unit_shape shape = {.devices = (int)request.devices,
                            .microbatches = (int)request.microbatches,
-                           .chunks = request.chunks ? (int)request.chunks : generator->chunks_default,
-                           .placement = generator->placement,
+                           .chunks = (int)pc_generator_chunks(generator, request.chunks, 0),
+                           .placement = pc_generator_placement(generator, request.chunks, 0),
                            .recomputes = generator->recomputes,
                            .barriers = generator->barriers};
     code = scale(costs, &shape, &scaled, error);
@@ -202,8 +202,11 @@ static pc_code check_shape(const char *name, int64_t devices, int64_t microbatch
     if (strlen(name) >= PC_SCHEDULE_NAME_SIZE)
         return pc_error_set(error, PC_ERROR_INPUT, "name: %zu bytes; expected at most %d", strlen(name),
                             PC_SCHEDULE_NAME_SIZE - 1);
-    if (placement < 0 || placement >= PC_PLACEMENTS)
-        return pc_error_set(error, PC_ERROR_INPUT, "placement: %d; expected a pipecast_placement", placement);
+    if (!pc_placement_is_known(placement, chunks))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "placement: %d; expected a pipecast_placement, or PIPECAST_SLICES_OF of a divisor of the "
+                            "chunks",
+                            placement);
     if ((placement == PC_PLACEMENT_LINEAR && chunks != 1) || (placement == PC_PLACEMENT_BIDIRECTIONAL && chunks != 2))
         return pc_error_set(error, PC_ERROR_INPUT, "chunks: %" PRId64 "; expected %d where the placement is %s", chunks,
                             placement == PC_PLACEMENT_LINEAR ? 1 : 2, pc_placement_names[placement]);

@@ -108,7 +108,7 @@ static pc_code keep_run(session *s, const pc_run_spec *spec, const pc_run_row *r
     pc_schedule shape = {.devices = spec->devices,
                          .microbatches = spec->microbatches,
                          .chunks = spec->chunks,
-                         .placement = spec->generator->placement};
+                         .placement = pc_generator_placement(spec->generator, spec->chunks, spec->slices)};
     snprintf(shape.name, sizeof shape.name, "%s", spec->generator->name);
     return pc_results_add_run(s->writer, row, &shape, spec->trace ? detail : NULL, error);
 }

@@ -164,8 +164,8 @@ static pc_code find_generator(schedule_request *r, answer *a, const pc_generator
 static pc_unit_shape shape_of(const schedule_request *r, const pc_generator *generator) {
     return (pc_unit_shape){.devices = (int)r->devices,
                            .microbatches = (int)r->microbatches,
-                           .chunks = r->chunks ? (int)r->chunks : generator->chunks_default,
-                           .placement = generator->placement,
+                           .chunks = (int)pc_generator_chunks(generator, r->chunks, r->slices),
+                           .placement = pc_generator_placement(generator, r->chunks, r->slices),
                            .recomputes = generator->recomputes,
                            .barriers = generator->barriers};
 }
@@ -239,6 +239,7 @@ static pc_code generate(const schedule_request *r, const pc_generator *generator
     pc_generate_request request = {.devices = r->devices,
                                    .microbatches = r->microbatches,
                                    .chunks = r->chunks,
+                                   .slices = r->slices,
                                    .costs = &a->costs,
                                    .making = r->making,
                                    .goal = a->given || r->making != PC_MAKING_COSTS ? PC_GOAL_SPAN : r->goal};

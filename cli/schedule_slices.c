@@ -10,7 +10,7 @@
 
 static pc_code refuse_whole(const schedule_request *r, pc_error *error) {
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%s: %s has whole microbatches; expected it with seq-1f1b, seq-zb-h1 or seq-gpipe",
+                        "%s: %s has whole microbatches; expected it with seq-1f1b or another seq-...",
                         r->slices ? "--slices" : "--slice-times", r->name);
 }
 
@@ -45,9 +45,17 @@ static pc_code read_times(schedule_request *r, int64_t slices, pc_error *error) 
     return code;
 }
 
+/* -v are the parts of a stage, each of which has all slices. */
+static pc_code take_parts(schedule_request *r, const pc_generator *generator, pc_error *error) {
+    if (r->slices == 0) r->slices = pc_generator_slices(generator, 0, 0);
+    r->chunks = r->chunks ? r->chunks * r->slices : pc_generator_chunks(generator, 0, r->slices);
+    return r->slice_times ? read_times(r, r->slices, error) : PC_OK;
+}
+
 pc_code take_slices(schedule_request *r, const pc_generator *generator, pc_error *error) {
-    bool has_slices = generator && generator->placement == PC_PLACEMENT_SLICES;
+    bool has_slices = generator && pc_placement_has_slices(generator->placement);
     if (!has_slices) return r->slices || r->slice_times ? refuse_whole(r, error) : PC_OK;
+    if (pc_generator_has_sliced_parts(generator)) return take_parts(r, generator, error);
     if (r->chunks)
         return pc_error_set(
             error, PC_ERROR_INPUT,

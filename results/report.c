@@ -333,12 +333,14 @@ static void add_steady_line(const pc_schedule_report *report, pc_text *text) {
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
     const pc_replay *replay = report->replay;
-    bool has_slices = schedule->placement == PC_PLACEMENT_SLICES;
+    int slices = pc_placement_slices(schedule->placement, schedule->chunks), parts = schedule->chunks / slices;
+    bool has_slices = pc_placement_has_slices(schedule->placement);
     pc_text_add_line(text, schedule->name, PC_SCHEDULE_NAME_SIZE);
-    pc_text_printf(text, ": %d device%s, %d microbatch%s, %d %s%s a %s, placement %s\n", schedule->devices,
-                   schedule->devices > 1 ? "s" : "", schedule->microbatches, schedule->microbatches > 1 ? "es" : "",
-                   schedule->chunks, has_slices ? "slice" : "chunk", schedule->chunks > 1 ? "s" : "",
-                   has_slices ? "microbatch" : "device", pc_placement_name(schedule->placement));
+    pc_text_printf(text, ": %d device%s, %d microbatch%s, ", schedule->devices, schedule->devices > 1 ? "s" : "",
+                   schedule->microbatches, schedule->microbatches > 1 ? "es" : "");
+    if (parts > 1 || !has_slices) pc_text_printf(text, "%d chunk%s a device, ", parts, parts > 1 ? "s" : "");
+    if (has_slices) pc_text_printf(text, "%d slice%s a microbatch, ", slices, slices > 1 ? "s" : "");
+    pc_text_printf(text, "placement %s\n", pc_placement_name(schedule->placement));
     pc_text_printf(text, "  span                   %.10g\n", in_units(report, replay->span_ps));
     pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);

@@ -81,7 +81,8 @@ static void describe_layout(const pc_run_spec *spec, const pc_run_labels *labels
     const char *name = spec->is_cluster && !is_listed ? pc_layout_name(cut->layout) : labels->layout;
     snprintf(row->layout, sizeof row->layout, "%s", is_listed ? "" : name);
     if (!is_listed || spec->infeasible[0] || !cut->layers_of_part) return;
-    int parts = pc_placement_parts(spec->generator->placement, spec->devices, spec->chunks);
+    int parts = pc_placement_parts(pc_generator_placement(spec->generator, spec->chunks, spec->slices), spec->devices,
+                                   spec->chunks);
     if (parts >= 1 && parts <= PC_PARTS_MAX) pc_layout_write(cut->layers_of_part, parts, row->layout);
 }
 
@@ -163,9 +164,9 @@ static void describe(const pc_run_spec *spec, pc_run_row *row) {
     copy_label(row->recompute, spec->generator->recomputes ? "full" : "");
     row->gpus = spec->gpus > 0 ? spec->gpus : spec->devices;
     row->pp = spec->devices;
-    bool has_slices = spec->generator && spec->generator->placement == PC_PLACEMENT_SLICES;
-    row->virtual_pp = has_slices ? 1 : spec->chunks;
-    row->sequence_slices = has_slices ? spec->chunks : 1;
+    pc_placement placement = pc_generator_placement(spec->generator, spec->chunks, spec->slices);
+    row->sequence_slices = pc_placement_slices(placement, spec->chunks);
+    row->virtual_pp = spec->chunks / row->sequence_slices;
     row->microbatch_size = spec->microbatch_size;
     row->microbatches = spec->microbatches;
     row->seq_len = spec->seq_len;

@@ -318,8 +318,7 @@ static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_er
 }
 
 static int parts_of(const pc_setting *setting, const cluster_shape *shape) {
-    return pc_placement_parts(setting->value[PC_KEY_SCHEDULE].generator->placement, (int)shape->pp,
-                              pc_setting_chunks(setting));
+    return pc_placement_parts(pc_setting_placement(setting), (int)shape->pp, pc_setting_chunks(setting));
 }
 
 static pc_stage_layout stage_layout_of(const pc_setting *setting) {
@@ -387,6 +386,7 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->dp = (int)shape->dp;
     cut->cp = (int)shape->cp;
     cut->chunks = pc_setting_chunks(setting);
+    cut->slices = pc_setting_slices(setting);
     cut->sequence_split = (pc_sequence_split)pc_setting_integer(setting, PC_KEY_SEQUENCE_SPLIT);
     cut->sequence_parallel = shape->tp > 1 && may_cut;
     cut->microbatch_size = shape->microbatch_size;
@@ -423,8 +423,8 @@ static pc_code fill_stages(const pc_setting *setting, const cluster_shape *shape
     if (!spec->layers_of_part) return pc_error_no_memory(error);
     spec->iteration.cut.layout = PC_CUT_LISTED;
     spec->iteration.cut.layers_of_part = spec->layers_of_part;
-    if (pc_stage_layout_list(asked, spec->iteration.model.layers, setting->value[PC_KEY_SCHEDULE].generator->placement,
-                             (int)shape->pp, pc_setting_chunks(setting), spec->layers_of_part, &why))
+    if (pc_stage_layout_list(asked, spec->iteration.model.layers, pc_setting_placement(setting), (int)shape->pp,
+                             pc_setting_chunks(setting), spec->layers_of_part, &why))
         snprintf(spec->infeasible, sizeof spec->infeasible, "%.*s", (int)sizeof spec->infeasible - 1, why.message);
     return PC_OK;
 }
@@ -524,6 +524,7 @@ static void describe(const pc_setting *setting, const cluster_shape *shape, pc_r
     spec->devices = (int)shape->pp;
     spec->microbatches = (int)shape->microbatches;
     spec->chunks = pc_setting_chunks(setting);
+    spec->slices = pc_setting_slices(setting);
     spec->microbatch_size = shape->microbatch_size;
     spec->has_activation = true;
     pc_setting_choose_profile(setting, spec);

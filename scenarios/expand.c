@@ -30,16 +30,34 @@ static int64_t devices_of(const pc_setting *setting) {
     return whole(setting, devices_key(setting));
 }
 
+int pc_setting_slices(const pc_setting *setting) {
+    const pc_generator *generator = generator_of(setting);
+    if (!pc_generator_has_sliced_parts(generator)) return 0;
+    return (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, pc_generator_slices(generator, 0, 0));
+}
+
+/* Parts of a stage, each of so many slices. More than a schedule can have is refused with the rest of its shape. */
+static int chunks_of_slices(const pc_setting *setting) {
+    int usual = pc_generator_slices(generator_of(setting), 0, 0), slices = pc_setting_slices(setting);
+    int64_t parts = pc_setting_whole(setting, PC_KEY_CHUNKS, generator_of(setting)->chunks_default / usual);
+    return (int)(parts * slices);
+}
+
 int pc_setting_chunks(const pc_setting *setting) {
     const pc_generator *generator = generator_of(setting);
     if (generator->chunks_min == generator->chunks_max) return generator->chunks_min;
+    if (pc_generator_has_sliced_parts(generator)) return chunks_of_slices(setting);
     if (generator->placement == PC_PLACEMENT_SLICES)
         return (int)pc_setting_whole(setting, PC_KEY_SEQUENCE_SLICES, generator->chunks_default);
     return pc_setting_has(setting, PC_KEY_CHUNKS) ? (int)whole(setting, PC_KEY_CHUNKS) : generator->chunks_default;
 }
 
+pc_placement pc_setting_placement(const pc_setting *setting) {
+    return pc_generator_placement(generator_of(setting), pc_setting_chunks(setting), pc_setting_slices(setting));
+}
+
 static bool has_slices(const pc_setting *setting) {
-    return generator_of(setting)->placement == PC_PLACEMENT_SLICES;
+    return pc_placement_has_slices(generator_of(setting)->placement);
 }
 
 /* How many of its chunks share a device's stage of the model. One, where each chunk is a whole stage: alone, or of a
@@ -50,7 +68,7 @@ static int chunks_in_stage(const pc_setting *setting) {
 
 /* Parts of the model among them: slices of a sequence are of one part. */
 static int chunks_in_part(const pc_setting *setting) {
-    return has_slices(setting) ? 1 : chunks_in_stage(setting);
+    return chunks_in_stage(setting) / pc_placement_slices(pc_setting_placement(setting), pc_setting_chunks(setting));
 }
 
 static int64_t parts_of(const pc_setting *setting) {
@@ -321,17 +339,19 @@ pc_code pc_setting_check(const pc_setting *setting, pc_error *error) {
 }
 
 /* The part of a stage's `total` that is chunk c's. Where v chunks share it, parts differ by one at most and add up. */
-static int64_t share(const pc_setting *setting, int64_t total, int c) {
-    int v = chunks_in_stage(setting);
-    if (v == 1) return total;
+static int64_t share_of(int64_t total, int c, int v) {
     return (int64_t)((wide)total * (c + 1) / v) - (int64_t)((wide)total * c / v);
+}
+
+static int64_t share(const pc_setting *setting, int64_t total, int c) {
+    return share_of(total, c, chunks_in_stage(setting));
 }
 
 /* Whose entry in `stages` says how long chunk c of device d takes: the device's, or, where the chunk is a whole stage
  * of the model, that stage's. The two differ for the replica that runs up. */
 static int64_t stage_of_chunk(const pc_setting *setting, int d, int c) {
     if (chunks_in_stage(setting) > 1) return d;
-    return pc_placement_part(generator_of(setting)->placement, (int)devices_of(setting), d, c);
+    return pc_placement_part(pc_setting_placement(setting), (int)devices_of(setting), d, c);
 }
 
 static void fill_times(const pc_setting *setting, pc_costs *costs) {
@@ -361,7 +381,8 @@ typedef struct chunk_activation {
 
 static pc_code derive_activation(const pc_setting *setting, int d, int c, chunk_activation *found, pc_error *error) {
     pc_shape shape = shape_of(setting);
-    int part = pc_placement_part(generator_of(setting)->placement, (int)devices_of(setting), d, c);
+    int part = pc_placement_part(pc_setting_placement(setting), (int)devices_of(setting), d, c);
+    int slices = pc_placement_slices(pc_setting_placement(setting), pc_setting_chunks(setting));
     int64_t layers;
     pc_code code = pc_layers_of_part(layout_of(setting), shape.layers, parts_of(setting), part, &layers, error);
     if (code) return code;
@@ -373,9 +394,9 @@ static pc_code derive_activation(const pc_setting *setting, int d, int c, chunk_
     found->b_frees *= layers;
     found->kept *= layers;
     if (!has_slices(setting)) return PC_OK;
-    found->taken = share(setting, found->taken, c);
-    found->b_frees = share(setting, found->b_frees, c);
-    found->kept = share(setting, found->kept, c);
+    found->taken = share_of(found->taken, c % slices, slices);
+    found->b_frees = share_of(found->b_frees, c % slices, slices);
+    found->kept = share_of(found->kept, c % slices, slices);
     return PC_OK;
 }
 
@@ -451,6 +472,7 @@ static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     spec.devices = (int)devices_of(setting);
     spec.microbatches = (int)whole(setting, PC_KEY_MICROBATCHES);
     spec.chunks = pc_setting_chunks(setting);
+    spec.slices = pc_setting_slices(setting);
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
     spec.has_activation = pc_setting_has_activation(setting);
     if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))

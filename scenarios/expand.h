@@ -22,6 +22,10 @@ pc_code pc_setting_check(const pc_setting *setting, pc_error *error);
 /* v: how many chunks a device has in this run. */
 int pc_setting_chunks(const pc_setting *setting);
 
+/* Of schedules whose stages have several parts of slices k, the slices of one, else 0; and the placement of both. */
+int pc_setting_slices(const pc_setting *setting);
+pc_placement pc_setting_placement(const pc_setting *setting);
+
 /* Whether it says how large activations are, or has the whole shape of the model. */
 bool pc_setting_has_activation(const pc_setting *setting);
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static bool has_chunks(const pc_plan_choice *choice) {
-    bool has_slices = choice->generator->placement == PC_PLACEMENT_SLICES; /* sequence_slices, which is the setting's */
-    return !has_slices && choice->generator->chunks_min != choice->generator->chunks_max;
+    bool is_one_part = choice->generator->placement == PC_PLACEMENT_SLICES; /* of sequence_slices */
+    return !is_one_part && choice->generator->chunks_min != choice->generator->chunks_max;
 }
 
 static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
@@ -30,7 +30,7 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
     case PC_CHOICE_CP:
         return from->cp;
     case PC_CHOICE_CHUNKS:
-        return from->chunks;
+        return from->slices > 0 ? from->chunks / from->slices : from->chunks;
     case PC_CHOICE_MICROBATCH_SIZE:
         return from->microbatch_size;
     case PC_CHOICE_ZERO:

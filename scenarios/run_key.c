@@ -137,8 +137,8 @@ static void add_parts(pc_hash *hash, const pc_run_spec *spec) {
     add(hash, cut->layers_of_part != NULL);
     add(hash, cut->recompute_of_part != NULL);
     if (spec->infeasible[0] || !generator) return;
-    int chunks = cut->chunks > 0 ? cut->chunks : generator->chunks_default;
-    int parts = pc_placement_parts(generator->placement, cut->pp, chunks);
+    int chunks = (int)pc_generator_chunks(generator, cut->chunks, cut->slices);
+    int parts = pc_placement_parts(pc_generator_placement(generator, chunks, cut->slices), cut->pp, chunks);
     for (int i = 0; cut->layers_of_part && i < parts; i++) add(hash, cut->layers_of_part[i]);
     for (int i = 0; cut->recompute_of_part && i < parts; i++)
         add(hash, pc_recomputation_code(cut->recompute_of_part[i]));
@@ -160,9 +160,14 @@ static void add_generator(pc_hash *hash, const pc_generator *generator) {
     if (generator && generator->given) add(hash, (int64_t)generator->given->hash);
 }
 
+/* Beside the chunks they count where these do not say how many slices there are. */
+static void add_slices(pc_hash *hash, const pc_run_spec *spec) {
+    if (spec->generator && pc_generator_has_sliced_parts(spec->generator)) add(hash, spec->slices);
+}
+
 static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
     const pc_iteration_spec *iteration = &spec->iteration;
-    bool has_slices = iteration->generator && iteration->generator->placement == PC_PLACEMENT_SLICES;
+    bool has_slices = iteration->generator && pc_placement_has_slices(iteration->generator->placement);
     ADD_FIELDS(hash, of_clusters, spec);
     if (has_slices && iteration->cut.chunks > 1) add(hash, iteration->cut.sequence_split);
     add_parts(hash, spec);
@@ -177,6 +182,7 @@ static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
 pc_run_key pc_run_key_of(const pc_run_spec *spec) {
     pc_hash hash = {UINT64_C(0x706970656361737f), UINT64_C(0x72756e206b657932)};
     add_generator(&hash, spec->generator);
+    add_slices(&hash, spec);
     ADD_FIELDS(&hash, of_any, spec);
     add_settings(&hash, spec);
     if (spec->is_cluster) {

@@ -137,7 +137,7 @@ static bool are_numbers_right(const pc_trace_record *record) {
     int kind = record->replay.oom.pass.kind;
     return is_flag(&record->has_transfers) && is_flag(&record->replay.out_of_memory) &&
            is_within(record->devices, 1, PC_DEVICES_MAX) && record->replay.devices == record->devices &&
-           is_within((int64_t)record->placement, 0, PC_PLACEMENTS - 1) && is_within(kind, 0, PC_PASS_KINDS - 1) &&
+           pc_placement_is_known((int64_t)record->placement, record->chunks) && is_within(kind, 0, PC_PASS_KINDS - 1) &&
            is_within((int64_t)block->placement, 0, PC_PLACEMENTS - 1) && is_within(block->devices, 0, PC_DEVICES_MAX) &&
            is_within(block->chunks, 0, PC_CHUNKS_MAX) && is_within(block->microbatches, 0, PC_MICROBATCHES_MAX);
 }

@@ -212,7 +212,7 @@ static pc_code take_result(void *context, const pc_run_spec *spec, const pc_run_
     pc_schedule shape = {.devices = spec->devices,
                          .microbatches = spec->microbatches,
                          .chunks = spec->chunks,
-                         .placement = spec->generator->placement};
+                         .placement = pc_generator_placement(spec->generator, spec->chunks, spec->slices)};
     snprintf(shape.name, sizeof shape.name, "%s", spec->generator->name);
     pc_run_row kept = *row;
     pc_run_key_text(sweep->keys[index], kept.key); /* also of a trace that was asked for and has no file to go to */

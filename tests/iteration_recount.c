@@ -31,7 +31,7 @@ static double alone(const recount *of, const pc_group *group, pc_collective coll
 static pc_part part_of(const recount *of, int device, int chunk) {
     pc_part part = pc_cut_part(&of->spec->model, &of->spec->cut, of->parts,
                                pc_placement_part(of->placement, of->p, device, chunk));
-    if (of->cut.slices > 0) part.slice = chunk;
+    if (of->cut.slices > 0) part.slice = chunk % of->cut.slices;
     return part;
 }
 
@@ -307,8 +307,8 @@ double recount_iteration(const pc_iteration_spec *spec) {
                   .cost = pc_roofline(&spec->machine.gpu),
                   .p = spec->cut.pp,
                   .v = spec->cut.chunks,
-                  .placement = spec->generator->placement};
-    if (of.placement == PC_PLACEMENT_SLICES) of.cut.slices = of.v;
+                  .placement = pc_generator_placement(spec->generator, spec->cut.chunks, spec->cut.slices)};
+    if (pc_placement_has_slices(of.placement)) of.cut.slices = pc_placement_slices(of.placement, of.v);
     of.parts = pc_placement_parts(of.placement, of.p, of.v);
     assert_int_equal(pc_ranks_place(&spec->machine, spec->order,
                                     (pc_rank_counts){spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.cp}, &of.ranks,

@@ -6,7 +6,8 @@
 /* Where in the model a pass works, 0 for the slice that the input enters. */
 static int slice_of(const pc_schedule *s, int stage, int chunk) {
     if (s->placement == PC_PLACEMENT_BIDIRECTIONAL) return chunk == 0 ? stage : s->devices - 1 - stage;
-    if (s->placement == PC_PLACEMENT_SLICES) return stage;
+    if (pc_placement_has_slices(s->placement))
+        return chunk / pc_placement_slices(s->placement, s->chunks) * s->devices + stage;
     bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
     return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
 }
@@ -16,7 +17,7 @@ static bool is_backward(int kind) {
 }
 
 static bool has_recompute(const pc_schedule *s, int slice, pc_pass of) {
-    bool is_cut = s->placement == PC_PLACEMENT_SLICES; /* then parts of other chunks have that number, too */
+    bool is_cut = pc_placement_has_slices(s->placement); /* then parts of other chunks have that number, too */
     for (int d = 0; d < s->devices; d++)
         for (int64_t i = s->offsets[d]; i < s->offsets[d + 1]; i++)
             if (s->passes[i].kind == PC_PASS_R && s->passes[i].microbatch == of.microbatch &&
@@ -29,8 +30,9 @@ static bool has_recompute(const pc_schedule *s, int slice, pc_pass of) {
 static bool must_precede(const pc_schedule *s, int d, pc_pass a, int e, pc_pass b) {
     int from = slice_of(s, d, a.chunk), to = slice_of(s, e, b.chunk);
     if (a.microbatch != b.microbatch) return false;
-    if (s->placement == PC_PLACEMENT_SLICES && a.chunk != b.chunk) {
-        if (d != e) return false;
+    int slices = pc_placement_slices(s->placement, s->chunks);
+    if (a.chunk % slices != b.chunk % slices) {
+        if (from != to) return false;
         if (b.kind == PC_PASS_F) return a.kind == PC_PASS_F && a.chunk == b.chunk - 1;
         return is_backward(a.kind) && is_backward(b.kind) && a.chunk == b.chunk + 1;
     }

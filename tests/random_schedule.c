@@ -17,10 +17,14 @@ static int slice_count(const pc_schedule *s) {
 }
 
 static bool is_sequence_cut(const pc_schedule *s) {
-    return s->placement == PC_PLACEMENT_SLICES;
+    return pc_placement_has_slices(s->placement);
 }
 
-/* Where it is, slice j of the sequence on stage d is number j p + d, and between two of them on a stage are p. */
+/* Where it is, slice j of the sequence in part i is number j v p + i, and between two of them in a part are v p. */
+static int count_parts(const pc_schedule *s) {
+    return s->devices * s->chunks / pc_placement_slices(s->placement, s->chunks);
+}
+
 static bool has_done(const drawing *drawn, int slice, int microbatch, int kinds) {
     bool is_there = slice >= 0 && slice < slice_count(drawn->schedule);
     return !is_there || (*bits(drawn->done, drawn->schedule, slice, microbatch) & kinds);
@@ -36,24 +40,26 @@ static bool is_enabled(const drawing *drawn, int slice, int microbatch, int kind
     const pc_schedule *s = drawn->schedule;
     uint8_t done = *bits(drawn->done, s, slice, microbatch), wanted = *bits(drawn->wanted, s, slice, microbatch);
     if (!(wanted & (1 << kind)) || (done & (1 << kind))) return false;
-    int p = s->devices, stage = slice % p;
+    int parts = count_parts(s), part = slice % parts;
     if (is_sequence_cut(s) && kind == PC_PASS_F)
-        return has_done(drawn, slice - p, microbatch, F) && (stage == 0 || has_done(drawn, slice - 1, microbatch, F));
+        return has_done(drawn, slice - parts, microbatch, F) &&
+               (part == 0 || has_done(drawn, slice - 1, microbatch, F));
     if (kind == PC_PASS_F) return slice == 0 || (*bits(drawn->done, s, slice - 1, microbatch) & F);
     if (kind == PC_PASS_W) return done & B;
     if (kind == PC_PASS_R) return done & F;
     if (!(done & F) || ((wanted & R) && !(done & R))) return false;
     if (is_sequence_cut(s))
-        return has_done(drawn, slice + p, microbatch, B | BW) &&
-               (stage == p - 1 || has_done(drawn, slice + 1, microbatch, B | BW));
+        return has_done(drawn, slice + parts, microbatch, B | BW) &&
+               (part == parts - 1 || has_done(drawn, slice + 1, microbatch, B | BW));
     return slice == slice_count(s) - 1 || (*bits(drawn->done, s, slice + 1, microbatch) & (B | BW));
 }
 
 static void append(drawing *drawn, int slice, int microbatch, int kind) {
     pc_schedule *s = drawn->schedule;
     int stage = stage_of(s, slice, microbatch);
-    int chunk =
-        is_sequence_cut(s) ? slice / s->devices : pc_placement_chunk(s->placement, s->devices, slice, microbatch);
+    int parts = count_parts(s), part = is_sequence_cut(s) ? slice % parts : slice;
+    int chunk = pc_placement_chunk(s->placement, s->devices, part, microbatch);
+    if (is_sequence_cut(s)) chunk += slice / parts;
     s->passes[s->offsets[stage] + drawn->filled[stage]++] = (pc_pass){microbatch, (int16_t)chunk, (int16_t)kind};
     *bits(drawn->done, s, slice, microbatch) |= (uint8_t)(1 << kind);
 }
@@ -95,6 +101,10 @@ void random_schedule(test_random *random, int devices_max, int microbatches_max,
                          .chunks = (int)test_between(random, 1, chunks_max),
                          .placement = (pc_placement)test_between(random, 1, PC_PLACEMENTS - 1)};
     if (shape.placement == PC_PLACEMENT_BIDIRECTIONAL) shape.chunks = 2;
+    int slices = shape.chunks % 2 == 0 ? 2 : 1; /* of several parts a stage, or microbatches that are whole */
+    test_random own = {(uint64_t)shape.devices * 31 + (uint64_t)shape.microbatches};
+    bool has_parts = shape.placement == PC_PLACEMENT_SLICES && test_between(&own, 0, 1);
+    if (has_parts) shape.placement = PC_PLACEMENT_OF_SLICES(slices);
     size_t cells = (size_t)slice_count(&shape) * (size_t)shape.microbatches;
     drawing drawn = {random, &shape, calloc(cells, 1), calloc(cells, 1),
                      calloc((size_t)shape.devices, sizeof(int64_t))};

@@ -70,6 +70,8 @@ static void draw_offload(test_random *own, pc_iteration_spec *spec) {
 
 static void draw_slices(test_random *own, pc_iteration_spec *spec) {
     spec->cut.chunks = (int)test_between(own, 1, 4);
+    if (pc_generator_has_sliced_parts(spec->generator)) spec->cut.slices = (int)test_between(own, 1, 3);
+    if (spec->cut.slices > 0) spec->cut.chunks = spec->cut.slices * (int)test_between(own, 1, 2);
     spec->cut.sequence_split = (pc_sequence_split)toss(own);
     spec->cut.zero %= 2;
     spec->cut.cp = spec->cut.cp_a2a = 0;
@@ -117,7 +119,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     spec.cut.dummy_wgrad = spec.cut.seq_len % 3 > 0;
     draw_units(&own, &spec);
     draw_offload(&own, &spec);
-    if (spec.generator->placement == PC_PLACEMENT_SLICES) draw_slices(&own, &spec);
+    if (pc_placement_has_slices(spec.generator->placement)) draw_slices(&own, &spec);
     settle(&spec);
     bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
     if (can_have_muon && toss(&own)) {

@@ -98,8 +98,8 @@ static sending sending_of(const pc_schedule *s, int device, pc_pass pass) {
     if (!is_f && pass.kind != PC_PASS_B && pass.kind != PC_PASS_BW) return none;
     if (part < 0 || part == pc_placement_parts(s->placement, s->devices, s->chunks)) return none;
     int to = pc_placement_stage(s->placement, s->devices, part, pass.chunk);
-    bool is_cut = s->placement == PC_PLACEMENT_SLICES; /* it stays the same slice */
-    int chunk = is_cut ? pass.chunk : pc_placement_chunk(s->placement, s->devices, part, pass.chunk);
+    int slices = pc_placement_slices(s->placement, s->chunks); /* it stays the same one */
+    int chunk = pc_placement_chunk(s->placement, s->devices, part, pass.chunk) + pass.chunk % slices;
     if (to == device) return none;
     int64_t receiver = find_pass(s, to, pass.microbatch, chunk, is_f ? PC_PASS_F : PC_PASS_B);
     if (receiver < 0) receiver = find_pass(s, to, pass.microbatch, chunk, PC_PASS_BW);

@@ -47,7 +47,7 @@ static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *cho
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
     if (choice->offload & PC_OFFLOAD_BESIDE_PASSES) return false;
     if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
-    bool is_cut = choice->generator->placement == PC_PLACEMENT_SLICES; /* whose slices of one part differ */
+    bool is_cut = pc_placement_has_slices(choice->generator->placement); /* whose slices of one part differ */
     bool has_vocab = choice->generator->barriers != PC_BARRIERS_NONE;
     return !choice->generator->searches && !is_cut && !has_vocab && low->bf16_first == 0 && low->bf16_last == 0;
 }

@@ -14,7 +14,8 @@ static const pc_replay_options on_engine_with_trace = {.with_trace = true, .engi
 /* Where in the model a pass works. */
 static int part_of(const pc_schedule *s, int stage, int chunk) {
     if (s->placement == PC_PLACEMENT_BIDIRECTIONAL) return chunk == 0 ? stage : s->devices - 1 - stage;
-    if (s->placement == PC_PLACEMENT_SLICES) return stage;
+    if (pc_placement_has_slices(s->placement))
+        return chunk / pc_placement_slices(s->placement, s->chunks) * s->devices + stage;
     bool is_upward = s->placement == PC_PLACEMENT_V && chunk % 2 == 1;
     return is_upward ? (chunk + 1) * s->devices - 1 - stage : chunk * s->devices + stage;
 }
@@ -25,7 +26,8 @@ static bool makes(const pc_schedule *s, int from, pc_pass a, int to, pc_pass b) 
     bool a_is_back = a.kind == PC_PASS_B || a.kind == PC_PASS_BW,
          b_is_back = b.kind == PC_PASS_B || b.kind == PC_PASS_BW;
     if (a.microbatch != b.microbatch) return false;
-    if (s->placement == PC_PLACEMENT_SLICES && a.chunk != b.chunk) return false;
+    int slices = pc_placement_slices(s->placement, s->chunks);
+    if (a.chunk % slices != b.chunk % slices) return false;
     return (a.kind == PC_PASS_F && b.kind == PC_PASS_F && hop == 1) || (a_is_back && b_is_back && hop == -1);
 }
 

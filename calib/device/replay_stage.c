@@ -119,8 +119,9 @@ static pc_code cost_pass(const setting *in, const pc_part *part, pc_pass_kind ki
 
 static pc_code make_chunk(const setting *in, int number, pc_replay_stage *stage, pc_error *error) {
     const pc_generator *generator = in->request->spec->generator;
-    int parts = pc_placement_parts(generator->placement, in->cut.pp, in->cut.chunks);
-    int of_part = pc_placement_part(generator->placement, in->cut.pp, in->request->stage, number);
+    pc_placement placement = pc_generator_placement(generator, in->cut.chunks, in->cut.slices);
+    int parts = pc_placement_parts(placement, in->cut.pp, in->cut.chunks);
+    int of_part = pc_placement_part(placement, in->cut.pp, in->request->stage, number);
     pc_part part = pc_cut_part(&in->model, &in->cut, parts, of_part);
     pc_replay_chunk *chunk = &stage->chunk[number];
     if (part.has_embedding) leave_out(stage, "the embedding");

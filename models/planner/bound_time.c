@@ -54,7 +54,7 @@ void plan_bounder_free(plan_bounder *bounder) {
 
 /* Ways through the model of their own: replicas, and slices of the sequence. */
 static int count_replicas(const pc_outline *outline) {
-    if (outline->placement == PC_PLACEMENT_SLICES) return outline->chunks;
+    if (pc_placement_has_slices(outline->placement)) return pc_placement_slices(outline->placement, outline->chunks);
     return outline->placement == PC_PLACEMENT_BIDIRECTIONAL ? 2 : 1;
 }
 
@@ -82,13 +82,13 @@ static pc_code make_room(plan_bounder *bounder, const pc_outline *outline, pc_er
 static void place_cells(plan_bounder *bounder, const pc_outline *outline) {
     int replicas = count_replicas(outline);
     int64_t m = outline->cut.microbatches;
-    bool is_cut = outline->placement == PC_PLACEMENT_SLICES;
+    bool is_cut = pc_placement_has_slices(outline->placement);
     for (int i = 0; i < outline->devices * outline->chunks; i++) {
         int replica = i / outline->parts,
             part = i % outline->parts; /* replica r has the microbatches of number r mod 2 */
         plan_cell *x = &bounder->cells[i];
         x->device = pc_placement_stage(outline->placement, outline->devices, part, replica);
-        x->chunk = is_cut ? replica : pc_placement_chunk(outline->placement, outline->devices, part, replica);
+        x->chunk = pc_placement_chunk(outline->placement, outline->devices, part, replica) + (is_cut ? replica : 0);
         x->sort = outline->chunks_of[(int64_t)x->device * outline->chunks + x->chunk].sort;
         x->microbatches = replicas == 1 || is_cut ? m : (m + 1 - replica) / 2;
     }
@@ -101,7 +101,8 @@ static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_erro
     bool is_own = !generator->searches && !pc_generator_has_making(generator, outline->spec->making);
     if (!code && is_own)
         code = plan_held_find(&bounder->held_store, generator, outline->devices, outline->cut.microbatches,
-                              outline->chunks, pc_outline_recomputes_in_b(outline), &bounder->held, error);
+                              outline->chunks, outline->cut.slices, pc_outline_recomputes_in_b(outline), &bounder->held,
+                              error);
     if (!code) place_cells(bounder, outline);
     return code;
 }
@@ -275,7 +276,8 @@ static void read_hops(const reading *view, plan_cell *cells) {
 static plan_cell *cell_of(const reading *view, plan_cell *cells, int device, int chunk) {
     const pc_outline *outline = view->outline;
     int part = pc_placement_part(outline->placement, outline->devices, device, chunk);
-    return &cells[count_replicas(outline) > 1 ? chunk * outline->parts + part : part];
+    int replica = pc_placement_has_slices(outline->placement) ? chunk % count_replicas(outline) : chunk;
+    return &cells[count_replicas(outline) > 1 ? replica * outline->parts + part : part];
 }
 
 /* pc_outline_set_ready: the k-th of b buckets is there at s + (k+1) g, and needed k b-ths into F; the latest of that is

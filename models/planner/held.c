@@ -95,26 +95,29 @@ static void forget(plan_held *held) {
 }
 
 static plan_held *slot_of(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                          int chunks, bool recomputes_in_b) {
-    const int64_t numbers[] = {(intptr_t)generator, devices, microbatches, chunks, recomputes_in_b};
+                          int chunks, int slices, bool recomputes_in_b) {
+    const int64_t numbers[] = {(intptr_t)generator, devices, microbatches, chunks, slices, recomputes_in_b};
     return &store->slots[pc_hash_bytes(numbers, sizeof numbers) % HELD_SLOTS];
 }
 
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                       int chunks, bool recomputes_in_b, const plan_held **held, pc_error *error) {
-    plan_held *slot = slot_of(store, generator, devices, microbatches, chunks, recomputes_in_b);
+                       int chunks, int slices, bool recomputes_in_b, const plan_held **held, pc_error *error) {
+    plan_held *slot = slot_of(store, generator, devices, microbatches, chunks, slices, recomputes_in_b);
     bool is_known = slot->offsets && slot->generator == generator && slot->devices == devices &&
-                    slot->microbatches == microbatches && slot->chunks == chunks &&
+                    slot->microbatches == microbatches && slot->chunks == chunks && slot->slices == slices &&
                     slot->recomputes_in_b == recomputes_in_b;
     *held = slot;
     if (is_known) return PC_OK;
     forget(slot);
     pc_schedule schedule;
-    pc_code code = pc_schedule_generate(generator, devices, microbatches, chunks, &schedule, error);
+    pc_generate_request request = {
+        .devices = devices, .microbatches = microbatches, .chunks = chunks, .slices = slices, .threads = 1};
+    pc_code code = pc_generate(generator, &request, &schedule, NULL, error);
     if (code) return code;
     *slot = (plan_held){.generator = generator,
                         .devices = devices,
                         .chunks = chunks,
+                        .slices = slices,
                         .microbatches = microbatches,
                         .recomputes_in_b = recomputes_in_b};
     code = walk(&schedule, slot, error);

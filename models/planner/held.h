@@ -29,7 +29,7 @@ typedef struct plan_moment {
 
 typedef struct plan_held {
     const pc_generator *generator;
-    int devices, chunks;
+    int devices, chunks, slices;
     int64_t microbatches;
     bool recomputes_in_b;
     int64_t *offsets; /* [devices + 1]: a stage's moments; NULL if there are none to be had */
@@ -47,7 +47,7 @@ void plan_held_store_free(plan_held_store *store);
  * `recomputes_in_b`: pc_costs's.
  */
 pc_code plan_held_find(plan_held_store *store, const pc_generator *generator, int devices, int64_t microbatches,
-                       int chunks, bool recomputes_in_b, const plan_held **held, pc_error *error);
+                       int chunks, int slices, bool recomputes_in_b, const plan_held **held, pc_error *error);
 
 /* The most bytes over a stage's moments. bytes: of a part of each sort in each state. */
 int64_t plan_held_most(const plan_held *held, int device, const int64_t bytes[SORTS][HELD_STATES]);

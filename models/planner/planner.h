@@ -77,7 +77,8 @@ typedef struct pc_plan_space {
 typedef struct pc_plan_choice {
     int base;
     int64_t gpus, global_batch;
-    int tp, pp, dp, cp, chunks;
+    int tp, pp, dp, cp, chunks; /* with slices all of a stage's parts */
+    int slices;                 /* of a part; 0: microbatches are whole */
     pc_cut_layout layout;
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;

@@ -48,6 +48,7 @@ static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice choi
         break;
     default:
         choice.generator = remedy.generator;
+        choice.slices = plan_slices_of(space, &choice);
         choice.chunks = plan_chunks_of(space, &choice, choice.chunks);
     }
     plan_settle(space, &choice);

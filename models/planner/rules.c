@@ -17,6 +17,7 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.dp = choice->dp;
     spec.cut.cp = choice->cp;
     spec.cut.chunks = choice->chunks;
+    spec.cut.slices = choice->slices;
     spec.cut.layout = choice->layout;
     spec.cut.microbatch_size = choice->microbatch_size;
     spec.cut.microbatches = choice->microbatches;
@@ -48,7 +49,8 @@ static pc_code break_rule(pc_plan_rule *broken, pc_plan_rule rule) {
 static bool interleaves_nothing(const pc_plan_choice *choice) {
     bool has_choice = choice->generator->chunks_min != choice->generator->chunks_max;
     if (choice->generator->placement == PC_PLACEMENT_SLICES) return false;
-    return (choice->pp == 1 && choice->chunks > 1) || (has_choice && choice->chunks == 1);
+    int parts = choice->slices > 0 ? choice->chunks / choice->slices : choice->chunks;
+    return (choice->pp == 1 && parts > 1) || (has_choice && parts == 1);
 }
 
 bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout) {
@@ -67,10 +69,7 @@ pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choic
 
 /* Of a spec that cannot be: which of the rules of iterations it breaks first. */
 static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
-    bool has_slices = spec->generator->placement == PC_PLACEMENT_SLICES;
-    pc_cut full = spec->cut;
-    const pc_cut *cut = &full;
-    full.slices = has_slices ? full.chunks : 0;
+    const pc_cut *cut = &spec->cut;
     if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL) ||
         pc_generator_check_making(spec->generator, spec->making, NULL) ||
         pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))

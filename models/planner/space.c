@@ -1,5 +1,6 @@
 #include "models/planner/space.h"
 
+#include "engine/numbers.h"
 #include "models/workload/layout.h"
 
 #include <inttypes.h>
@@ -147,16 +148,24 @@ int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit 
 
 /* ---- choices ---- */
 
+int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice) {
+    int slices = space->bases[choice->base].spec.sequence_slices;
+    if (!pc_placement_has_slices(choice->generator->placement)) return 0;
+    return slices > 0 ? slices : pc_generator_slices(choice->generator, 0, 0);
+}
+
 int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
     const pc_generator *generator = choice->generator;
-    int slices = space->bases[choice->base].spec.sequence_slices;
-    if (generator->placement == PC_PLACEMENT_SLICES) return slices > 0 ? slices : generator->chunks_default;
+    int slices = plan_slices_of(space, choice);
+    if (generator->placement == PC_PLACEMENT_SLICES) return slices;
+    if (slices > 0) return (int)pc_min(listed, PC_CHUNKS_MAX) * slices; /* too many are refused later */
     bool is_out = listed < generator->chunks_min || (generator->chunks_max && listed > generator->chunks_max);
     return is_out ? generator->chunks_default : (int)listed;
 }
 
 int plan_parts_of(const pc_plan_choice *choice) {
-    return pc_placement_parts(choice->generator->placement, choice->pp, choice->chunks);
+    pc_placement placement = pc_generator_placement(choice->generator, choice->chunks, choice->slices);
+    return pc_placement_parts(placement, choice->pp, choice->chunks);
 }
 
 static int dp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
@@ -217,6 +226,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
         .order = space->orders[digits[DIGIT_ORDER]],
     };
+    x.slices = plan_slices_of(space, &x);
     x.chunks = plan_chunks_of(space, &x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);

@@ -54,8 +54,10 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
 /* The choice of a number. Where the lists cannot be (what does not divide), dp or microbatches are 0. */
 pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number);
 
-/* The chunks that a choice's schedule makes of a listed number: slices of the sequence are the base's. And a choice's
+/* Of a choice's schedule the slices, which are the base's, 0 if it has none; and the chunks that it makes of a listed
+ * number, all parts' slices. And a choice's
  * dp and microbatches by the rest of it, 0 if they cannot be. */
+int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice);
 int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice);
 

@@ -125,7 +125,7 @@ static pc_code find_block(const pc_schedule *schedule, const window *w, int micr
 }
 
 pc_code pc_block_of_schedule(const pc_schedule *schedule, pc_block *block, pc_error *error) {
-    if (schedule->placement == PC_PLACEMENT_SLICES) { /* a block has no order of slices */
+    if (pc_placement_has_slices(schedule->placement)) { /* a block has no order of slices */
         *block = (pc_block){0};
         return PC_OK;
     }

@@ -342,7 +342,7 @@ pc_code pc_block_write(const pc_block_text_request *wanted, FILE *stream, pc_err
     if (pc_schedule_has(schedule, PC_PASS_BW) && pc_schedule_has(schedule, PC_PASS_W))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has both BW and W; expected one or the other, as blocks have it", schedule->name);
-    if (schedule->placement == PC_PLACEMENT_SLICES)
+    if (pc_placement_has_slices(schedule->placement))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has slices of microbatches, whose order no block keeps; expected whole ones",
                             schedule->name);

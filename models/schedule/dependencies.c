@@ -82,8 +82,8 @@ bool pc_pass_is_recomputed(const pc_pass_index *index, int stage, pc_pass pass) 
 }
 
 int pc_pass_chunk_in(const pc_schedule *schedule, pc_pass pass, int part) {
-    if (schedule->placement == PC_PLACEMENT_SLICES) return pass.chunk;
-    return pc_placement_chunk(schedule->placement, schedule->devices, part, pass.microbatch);
+    int first = pc_placement_chunk(schedule->placement, schedule->devices, part, pass.microbatch);
+    return first + pass.chunk % pc_placement_slices(schedule->placement, schedule->chunks);
 }
 
 /* Passes that one waits for, while they are found. */
@@ -109,11 +109,12 @@ static void add(found *x, pc_pass pass, int part, pc_pass_kind first, pc_pass_ki
 
 /* The slice before reads and keeps what F needs; the one behind has summed what B adds to. */
 static void add_slice(found *x, int stage, pc_pass pass) {
-    if (x->index->schedule->placement != PC_PLACEMENT_SLICES) return;
-    if (pass.kind == PC_PASS_F && pass.chunk > 0)
+    int slices = pc_placement_slices(x->index->schedule->placement, x->index->schedule->chunks);
+    int slice = pass.chunk % slices;
+    if (pass.kind == PC_PASS_F && slice > 0)
         add_of_chunk(x, stage, pass.chunk - 1, pass.microbatch, PC_PASS_F, PC_PASS_F);
     bool is_backward = pass.kind == PC_PASS_B || pass.kind == PC_PASS_BW;
-    if (is_backward && pass.chunk + 1 < x->index->schedule->chunks)
+    if (is_backward && slice + 1 < slices)
         add_of_chunk(x, stage, pass.chunk + 1, pass.microbatch, PC_PASS_B, PC_PASS_BW);
 }
 
@@ -168,7 +169,7 @@ int pc_pass_predecessors(const pc_pass_index *index, int stage, pc_pass pass,
 
 /* B waits for F or R and for B of the part behind, or for a barrier in its place; T for S of every stage. */
 int pc_pass_predecessors_most(const pc_schedule *schedule) {
-    int of_slices = schedule->placement == PC_PLACEMENT_SLICES;
+    int of_slices = pc_placement_has_slices(schedule->placement);
     int of_barrier = schedule->barriers == PC_BARRIERS_NONE ? 0 : (int)pc_min(schedule->devices, PC_VOCAB_DEVICES_MAX);
     return 2 + of_slices + of_barrier;
 }

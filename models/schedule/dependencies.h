@@ -9,7 +9,7 @@
  *   T             waits for S of every stage
  *   B, BW         of the last part wait for S (one barrier) or T (two) of every stage, where there are S and T
  * all of the same microbatch, and so, where there are replicas, of the one replica that it goes through. Where chunks
- * are slices, all of the same slice; and on the same stage F of slice j waits for F of slice j-1, and B or BW of it
+ * are slices, all of the same slice; and in the same part F of slice j waits for F of slice j-1, and B or BW of it
  * waits for B or BW of slice j+1.
  */
 #ifndef PC_MODELS_SCHEDULE_DEPENDENCIES_H

@@ -46,7 +46,7 @@ pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, p
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has two replicas of the model; expected one, which PyTorch's runtime knows",
                             schedule->name);
-    if (schedule->placement == PC_PLACEMENT_SLICES)
+    if (pc_placement_has_slices(schedule->placement))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "%s: has slices of microbatches; expected whole ones, which PyTorch's runtime knows",
                             schedule->name);

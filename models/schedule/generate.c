@@ -137,11 +137,13 @@ pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const
     int64_t *lengths = pc_alloc((size_t)p, sizeof *lengths);
     if (!lengths) return pc_error_no_memory(error);
     for (int d = 0; d < p; d++) lengths[d] = count_passes(self, request, d);
-    pc_code code = pc_schedule_create(self->name, p, m, v, self->placement, lengths, schedule, error);
+    pc_placement placement = pc_generator_placement(self, v, request->slices);
+    int slices = pc_placement_slices(placement, v);
+    pc_code code = pc_schedule_create(self->name, p, m, v, placement, lengths, schedule, error);
     pc_free(lengths);
     if (code) return code;
     for (int d = 0; d < p; d++) {
-        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d};
+        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d, slices};
         rule(&writer, self->extra);
     }
     return PC_OK;
@@ -183,6 +185,7 @@ PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
 #define V_OF_MANY     PC_PLACEMENT_V, 2, 2, 2, 2
 #define BIDIRECTIONAL PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 0
 #define SLICES        PC_PLACEMENT_SLICES, 1, 0, 4, 0
+#define SLICED_PARTS  PC_PLACEMENT_OF_SLICES(4), 1, 0, 8, 0
 #define WHOLE         false, false, false, false, false, NULL, PC_BARRIERS_NONE /* BW */
 #define RECOMPUTING   false, false, true, false, false, NULL, PC_BARRIERS_NONE
 #define SPLIT         true, false, false, false, false, NULL, PC_BARRIERS_NONE /* B and W */
@@ -247,6 +250,10 @@ static const pc_generator generators[] = {
      SLICES, WHOLE, pc_generate_slices, PC_SLICES_1F1B},
     {"seq-zb-h1", "ZB-H1 over k slices of the sequence: a k-th of its bubble and about a k-th of the memory", SLICES,
      SPLIT, pc_generate_slices, PC_SLICES_ZB_H1},
+    {"seq-1f1b-interleaved", "Seq1F1B-I: interleaved 1F1B over k slices of the sequence: a k-th of its bubble",
+     SLICED_PARTS, WHOLE, pc_generate_slices, PC_SLICES_INTERLEAVED},
+    {"seq-zb-interleaved", "ZB-H1 over v chunks a device and k slices of the sequence", SLICED_PARTS, SPLIT,
+     pc_generate_slices, PC_SLICES_ZB_INTERLEAVED},
     {"1f1b-vocab-1", "1F1B whose stages share the output layer; two barriers, holds p + 2", LINEAR, VOCAB(false, TWO),
      pc_generate_vocab, 0},
     {"1f1b-vocab-2", "the same with one barrier: holds p + 1", LINEAR, VOCAB(false, ONE), pc_generate_vocab, 0},
@@ -312,6 +319,9 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
                                             {"dualpipe-v", "dualpipe"},
                                             {"dualpipe-v", "ScheduleDualPipeV"},
                                             {"seq-1f1b", "seq1f1b"},
+                                            {"seq-1f1b-interleaved", "seq1f1b-i"},
+                                            {"seq-1f1b-interleaved", "seq-interleaved"},
+                                            {"seq-zb-h1", "seq1f1b-zb"},
                                             {"seq-gpipe", "terapipe"}};
     int count;
     const pc_generator *all = pc_generators(&count);
@@ -508,10 +518,12 @@ pc_code pc_generate_as_told(const pc_generator *generator, const pc_generate_req
 pc_code pc_generate(const pc_generator *generator, const pc_generate_request *request, pc_schedule *schedule,
                     pc_block *block, pc_error *error) {
     pc_generate_request full = *request;
-    pc_code code = pc_generator_check(generator, request->devices, request->microbatches, request->chunks, error);
+    int64_t chunks = pc_generator_chunks(generator, request->chunks, request->slices);
+    pc_code code = pc_generator_check(generator, request->devices, request->microbatches, chunks, error);
     if (code) return code;
-    if (full.chunks == 0) full.chunks = generator->chunks_default;
-    code = check_costs(generator, &full, error);
+    full.chunks = chunks;
+    code = pc_generator_check_slices(generator, full.chunks, full.slices, error);
+    if (!code) code = check_costs(generator, &full, error);
     if (!code) code = pc_generator_check_making(generator, full.making, error);
     if (!code) code = pc_generator_check_goal(generator, full.making, full.goal, error);
     if (code) return code;

@@ -41,7 +41,8 @@ extern const char *const pc_making_names[PC_MAKINGS + 1];
 typedef struct pc_generate_request {
     int64_t devices;       /* p */
     int64_t microbatches;  /* m */
-    int64_t chunks;        /* v; 0: the generator's own default */
+    int64_t chunks;        /* v, or v parts of k slices each; 0: the generator's own default */
+    int64_t slices;        /* k, where stages have several parts of slices; 0: the generator's own default */
     const pc_costs *costs; /* times and activations of these devices and chunks, and transfers; schedules that do not
                             * look at costs take NULL */
     pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
@@ -94,6 +95,16 @@ const pc_generator *pc_generators(int *count);
 /* By name; NULL where there is none. */
 const pc_generator *pc_generator_find(const char *name);
 
+/* The slices k of a request for so many chunks and slices (pc_generate_request): all chunks of a stage, or, where it
+ * has several parts of them, those asked for. If nobody asks these are the usual ones, or as many of them as divide the
+ * chunks. 1 of schedules without. And the chunks, all parts' slices; and where its schedules have them. */
+int pc_generator_slices(const pc_generator *generator, int64_t chunks, int64_t slices);
+int64_t pc_generator_chunks(const pc_generator *generator, int64_t chunks, int64_t slices);
+pc_placement pc_generator_placement(const pc_generator *generator, int64_t chunks, int64_t slices);
+
+/* Whether stages have several parts of slices, and so a choice of both numbers. */
+bool pc_generator_has_sliced_parts(const pc_generator *generator);
+
 /* Whether its schedules have passes of this kind. */
 bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind);
 
@@ -108,6 +119,9 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]);
  * default. */
 pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64_t microbatches, int64_t chunks,
                            pc_error *error);
+
+/* Whether the chunks are parts of so many slices each; PC_ERROR_INPUT otherwise. `slices` 0: nobody asks. */
+pc_code pc_generator_check_slices(const pc_generator *generator, int64_t chunks, int64_t slices, pc_error *error);
 
 /* Whether this making decides the generator's order: COSTS and EQUAL where it searches, the others where people run
  * such an order. */

@@ -10,6 +10,7 @@
 typedef struct pc_stage_writer {
     pc_pass *next;
     int devices, microbatches, chunks, stage;
+    int slices; /* k, chunks of one part; 1 where microbatches are whole */
 } pc_stage_writer;
 
 static inline void pc_stage_put(pc_stage_writer *writer, pc_pass_kind kind, int chunk, int microbatch) {
@@ -95,7 +96,13 @@ pc_stage_rule pc_write_gis, pc_write_gis_uniform;
 pc_block_rule pc_block_of_gis, pc_block_of_gis_uniform;
 
 /* In generate_slices.c; a generator's `extra`. */
-typedef enum pc_slices_schedule { PC_SLICES_GPIPE, PC_SLICES_1F1B, PC_SLICES_ZB_H1 } pc_slices_schedule;
+typedef enum pc_slices_schedule {
+    PC_SLICES_GPIPE,
+    PC_SLICES_1F1B,
+    PC_SLICES_ZB_H1,
+    PC_SLICES_INTERLEAVED,
+    PC_SLICES_ZB_INTERLEAVED
+} pc_slices_schedule;
 pc_code pc_generate_slices(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                            pc_block *block, pc_error *error);
 

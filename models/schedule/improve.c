@@ -48,7 +48,7 @@ pc_code pc_improve_check(const pc_schedule *schedule, pc_error *error) {
                             "%s has two replicas; expected placement linear, interleaved or v, where it is to be "
                             "improved",
                             schedule->name);
-    if (schedule->placement == PC_PLACEMENT_SLICES)
+    if (pc_placement_has_slices(schedule->placement))
         return pc_error_set(
             error, PC_ERROR_INPUT,
             "%s cuts microbatches into slices; expected placement linear, interleaved or v, where it is "

@@ -3,6 +3,7 @@
 #include "models/schedule/generate_private.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
+#include "models/schedule/slices_bound.h"
 
 void pc_least_span_limits(const pc_generator *generator, const pc_generate_request *request, const pc_replay *replay,
                           int64_t *limit_bytes) {
@@ -16,7 +17,7 @@ void pc_least_span_limits(const pc_generator *generator, const pc_generate_reque
     }
 }
 
-/* Whether one of a BW can stand for a B and a W: it takes no less than both. */
+/* Whether one of a BW can stand for a B and a W: it takes no less than both. Where B recomputes it may hold less. */
 static bool has_whole_times(const pc_costs *costs) {
     for (int64_t i = 0; i < (int64_t)costs->devices * costs->chunks; i++) {
         const pc_time *times = &costs->duration_ps[i * PC_PASS_KINDS];
@@ -29,12 +30,20 @@ static bool has_whole_times(const pc_costs *costs) {
     (INT64_C(1) << 26) /* steps of all microbatches' ways that are followed; a fraction of a second                    \
                         */
 
+static bool is_of_one_model(pc_placement placement) {
+    return pc_placement_is_plain(placement) || pc_placement_has_slices(placement);
+}
+
 static bool is_known(const pc_schedule *schedule, const pc_costs *costs, bool splits) {
-    if (!pc_placement_is_plain(schedule->placement) || pc_schedule_has(schedule, PC_PASS_R)) return false;
+    if (!is_of_one_model(schedule->placement) || pc_schedule_has(schedule, PC_PASS_R)) return false;
     if (schedule->barriers != PC_BARRIERS_NONE) return false;
-    if ((int64_t)schedule->devices * schedule->devices * schedule->chunks > LONGEST_WAYS) return false;
-    if ((splits ? 3 : 2) * (int64_t)schedule->chunks > PC_INSTANCE_TYPES_MAX) return false;
-    return !splits || !pc_schedule_has(schedule, PC_PASS_BW) || has_whole_times(costs);
+    bool has_slices = pc_placement_has_slices(schedule->placement);
+    int64_t ways = (int64_t)schedule->devices * schedule->devices * schedule->chunks;
+    if (has_slices) ways *= schedule->chunks / pc_placement_slices(schedule->placement, schedule->chunks);
+    if (ways > LONGEST_WAYS) return false;
+    if (!has_slices && (splits ? 3 : 2) * (int64_t)schedule->chunks > PC_INSTANCE_TYPES_MAX) return false;
+    bool is_mixed = splits && pc_schedule_has(schedule, PC_PASS_BW);
+    return !is_mixed || (has_whole_times(costs) && !costs->recomputes_in_b);
 }
 
 pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *costs, pc_memory_limit limit,
@@ -43,6 +52,8 @@ pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *cost
     pc_instance instance;
     *least_ps = PC_TIME_NOT_GIVEN;
     if (!is_known(schedule, costs, splits)) return PC_OK;
+    if (pc_placement_has_slices(schedule->placement))
+        return pc_slices_least_span(schedule, costs, splits, limit, least_ps, error);
     pc_code code =
         pc_instance_create(costs, schedule->placement, splits, schedule->microbatches, limit, &instance, error);
     if (code) return code;

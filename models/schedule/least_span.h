@@ -22,8 +22,8 @@ void pc_least_span_limits(const pc_generator *generator, const pc_generate_reque
 /* *least_ps becomes a span (replay.h) that no schedule can be shorter than which has this one's devices, microbatches,
  * placement and costs, has B and W apart if this one has any W, and keeps the limit (docs/searches.md). Transfers over
  * links take what they would take alone. PC_TIME_NOT_GIVEN where none is known: for microbatches that take different
- * ways (bidirectional), with R, where a BW takes less than its B and W, and for
- * thousands of devices. */
+ * ways (bidirectional), with R, where some passes are BW and take less than their B
+ * and W or recompute, and for thousands of devices. */
 pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *costs, pc_memory_limit limit,
                                pc_time *least_ps, pc_error *error);
 

@@ -16,7 +16,14 @@ const char *const pc_placement_names[PC_PLACEMENTS + 1] = {"linear",        "int
                                                            "bidirectional", "slices",      NULL};
 
 const char *pc_placement_name(pc_placement placement) {
-    return pc_placement_names[placement];
+    return pc_placement_names[pc_placement_has_slices(placement) ? PC_PLACEMENT_SLICES : placement];
+}
+
+bool pc_placement_is_known(int64_t placement, int64_t chunks) {
+    if (placement >= 0 && placement < (int64_t)PC_PLACEMENTS) return true;
+    int64_t slices = placement / 16;
+    bool is_sliced = placement % 16 == (int64_t)PC_PLACEMENT_SLICES && slices >= 1 && slices <= PC_CHUNKS_MAX;
+    return is_sliced && chunks % slices == 0;
 }
 
 static bool runs_back_up(pc_placement placement, int chunk) {
@@ -25,8 +32,8 @@ static bool runs_back_up(pc_placement placement, int chunk) {
 
 int pc_placement_part(pc_placement placement, int devices, int stage, int chunk) {
     int step = runs_back_up(placement, chunk) ? devices - 1 - stage : stage;
-    bool is_whole = placement == PC_PLACEMENT_BIDIRECTIONAL || placement == PC_PLACEMENT_SLICES;
-    return is_whole ? step : chunk * devices + step;
+    if (placement == PC_PLACEMENT_BIDIRECTIONAL || placement == PC_PLACEMENT_SLICES) return step;
+    return chunk / pc_placement_slices(placement, 1) * devices + step;
 }
 
 int pc_placement_stage(pc_placement placement, int devices, int part, int microbatch) {
@@ -36,7 +43,8 @@ int pc_placement_stage(pc_placement placement, int devices, int part, int microb
 }
 
 int pc_placement_chunk(pc_placement placement, int devices, int part, int microbatch) {
-    return placement == PC_PLACEMENT_BIDIRECTIONAL ? microbatch % 2 : part / devices;
+    if (placement == PC_PLACEMENT_BIDIRECTIONAL) return microbatch % 2;
+    return part / devices * pc_placement_slices(placement, 1);
 }
 
 bool pc_placement_visits(pc_placement placement, int chunk, int microbatch) {
@@ -48,7 +56,7 @@ int pc_placement_visited(pc_placement placement, int chunks) {
 }
 
 int pc_placement_parts(pc_placement placement, int devices, int chunks) {
-    return placement == PC_PLACEMENT_SLICES ? devices : devices * pc_placement_visited(placement, chunks);
+    return devices * pc_placement_visited(placement, chunks) / pc_placement_slices(placement, chunks);
 }
 
 static pc_code check_range(const char *what, int64_t number, int64_t most, pc_error *error) {

@@ -44,15 +44,21 @@ typedef struct pc_pass {
  * one replica only (Chimera, Li & Hoefler 2021, arXiv 2107.06925). Each chunk is a whole stage of the model.
  * SLICES: a microbatch is cut along its sequence, and chunk c of stage d is part d of the model with the microbatch's
  * slice c (Seq1F1B, Sun et al. 2024, arXiv 2406.03488). On every stage F of a slice needs that of the slice before it,
- * whose keys and values it reads. B needs that of the slice behind it, which has added to the gradients of those. */
+ * whose keys and values it reads. B needs that of the slice behind it, which has added to the gradients of those.
+ * Stages of several parts are PC_PLACEMENT_OF_SLICES(k): chunk c is slice c % k in part (c / k) * p + d. */
 typedef enum pc_placement {
     PC_PLACEMENT_LINEAR,
     PC_PLACEMENT_INTERLEAVED,
     PC_PLACEMENT_V,
     PC_PLACEMENT_BIDIRECTIONAL,
     PC_PLACEMENT_SLICES,
-    PC_PLACEMENTS
+    PC_PLACEMENTS,
+    PC_PLACEMENT_LAST = 0xffff /* all that PC_PLACEMENT_OF_SLICES gives lies below */
 } pc_placement;
+
+/* SLICES of k slices, where a stage has chunks / k parts; 1 <= k <= PC_CHUNKS_MAX. The placement has the number in it:
+ * wherever it goes, it says alone which part and which slice a chunk is. */
+#define PC_PLACEMENT_OF_SLICES(k) ((pc_placement)((int)PC_PLACEMENT_SLICES + 16 * (k)))
 
 /* Where all stages of a vocabulary-parallel schedule wait for each other. ONE (the paper's Vocab-2): behind S, before T
  * and before the backward pass of the last part. TWO (Vocab-1): behind S before T, and behind T before that backward
@@ -82,11 +88,24 @@ typedef struct pc_schedule {
     pc_pass *passes;      /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
 } pc_schedule;
 
-/* "F", "B", "W", "BW", "R", "S", "T"; "linear", "interleaved", "v", "bidirectional", "slices". */
+/* "F", "B", "W", "BW", "R", "S", "T"; "linear", "interleaved", "v", "bidirectional", "slices", however many. */
 const char *pc_pass_kind_name(pc_pass_kind kind);
 extern const char *const pc_pass_kind_names[PC_PASS_KINDS + 1]; /* ends with NULL, as the next */
 extern const char *const pc_placement_names[PC_PLACEMENTS + 1];
 const char *pc_placement_name(pc_placement placement);
+
+/* Whether chunks are slices of microbatches; and k, of how many: all of a stage's chunks, unless the placement says it,
+ * and 1 where microbatches are whole. */
+static inline bool pc_placement_has_slices(pc_placement placement) {
+    return (int)placement % 16 == (int)PC_PLACEMENT_SLICES;
+}
+static inline int pc_placement_slices(pc_placement placement, int chunks) {
+    if (!pc_placement_has_slices(placement)) return 1;
+    return placement == PC_PLACEMENT_SLICES ? chunks : (int)placement / 16;
+}
+
+/* Whether a number from outside is a placement, for so many chunks a stage. */
+bool pc_placement_is_known(int64_t placement, int64_t chunks);
 
 /* The part that chunk `chunk` of stage `stage` holds. And back: the stage and the chunk in which `microbatch` finds
  * `part`; only where there are replicas does that depend on the microbatch. Of slices, all of which it finds there, the
@@ -104,8 +123,8 @@ static inline bool pc_placement_is_plain(pc_placement placement) {
     return placement < PC_PLACEMENT_BIDIRECTIONAL;
 }
 
-/* The parts that a microbatch goes through: p*v, or p where the chunks are replicas or slices; and how many of a
- * stage's v chunks it visits, one share of the stage each. */
+/* The parts that a microbatch goes through: p*v, or p where the chunks are replicas, and p*v/k where they are k slices;
+ * and how many of a stage's v chunks it visits, one share of the stage each. */
 int pc_placement_parts(pc_placement placement, int devices, int chunks);
 int pc_placement_visited(pc_placement placement, int chunks);
 

@@ -263,7 +263,7 @@ static bool is_in_range(const pc_schedule *schedule, pc_pass pass) {
 /* Whether the slices of each microbatch stand in their order on a stage: forward in F, and back again in B and BW. A
  * slice's F and BW are done when the next one in that order comes. */
 static bool keeps_slices(uint16_t *done, const pc_schedule *schedule, int stage) {
-    int last = schedule->chunks - 1, m = schedule->microbatches;
+    int slices = pc_placement_slices(schedule->placement, schedule->chunks), m = schedule->microbatches;
     memset(done, 0, (size_t)schedule->chunks * (size_t)m * sizeof *done);
     for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
         pc_pass pass = schedule->passes[i];
@@ -271,7 +271,7 @@ static bool keeps_slices(uint16_t *done, const pc_schedule *schedule, int stage)
         if (!is_in_range(schedule, pass)) return false;
         if (pass.kind != PC_PASS_F && !is_back) continue;
         uint16_t *own = &done[(int64_t)pass.chunk * m + pass.microbatch], mark = is_back ? BW : F;
-        bool is_first = pass.chunk == (is_back ? last : 0);
+        bool is_first = pass.chunk % slices == (is_back ? slices - 1 : 0);
         if (!is_first && !(own[is_back ? m : -m] & mark)) return false;
         *own |= mark;
     }
@@ -544,7 +544,7 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     timing->copies = pc_costs_have_copies(costs) ? &costs->copies : NULL;
     if (timing->copies) code = pc_copy_plan_make(schedule, costs, &timing->plan, error);
     if (code) return code;
-    bool is_cut = schedule->placement == PC_PLACEMENT_SLICES;
+    bool is_cut = pc_placement_has_slices(schedule->placement);
     if (is_cut && !keeps_all_slices(timing, schedule)) return explain(schedule, costs, BROKEN, error);
     prepare(timing, schedule, costs);
     if (schedule->barriers != PC_BARRIERS_NONE && schedule->devices > PC_VOCAB_DEVICES_MAX)

@@ -20,7 +20,7 @@ static const double *times_of(const pc_unit_costs *units, const pc_unit_shape *s
     if (units->part_count == 0) return units->times;
     if (units->part_count != parts_of(shape) || shape->placement == PC_PLACEMENT_SLICES)
         return units->part_times[device];
-    *shares = 1;
+    *shares = pc_placement_slices(shape->placement, shape->chunks);
     return units->part_times[pc_placement_part(shape->placement, shape->devices, device, chunk)];
 }
 
@@ -56,7 +56,8 @@ static extent extent_of_each(const pc_unit_costs *units, const pc_unit_shape *sh
 }
 
 /* How much shorter than the mean the shortest slice is. */
-static double least_slice(const pc_unit_costs *units, int slices) {
+static double least_slice(const pc_unit_costs *units, const pc_unit_shape *shape) {
+    int slices = pc_placement_slices(shape->placement, shape->chunks);
     double least = INFINITY, all = 0.0;
     for (int i = 0; i < slices; i++) {
         least = fmin(least, units->slice_times[i]);
@@ -76,7 +77,7 @@ static void add_vocab_time(extent *x, double time, int devices) {
 double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
     const double most = 0x1p61, least = 1e6;
     extent x = units->part_count > 0 ? extent_of_each(units, shape) : extent_of_all(units, shape);
-    if (units->slice_times) x.smallest *= least_slice(units, shape->chunks);
+    if (units->slice_times) x.smallest *= least_slice(units, shape);
     if (shape->barriers != PC_BARRIERS_NONE)
         for (int i = 0; i < 2; i++) add_vocab_time(&x, units->vocab_times[i], shape->devices);
     int hops = 2 * shape->chunks + (shape->barriers != PC_BARRIERS_NONE ? 3 : 0);
@@ -91,24 +92,30 @@ double pc_unit_ticks(const pc_unit_costs *units, const pc_unit_shape *shape) {
 
 /* ---- costs ---- */
 
-/* The share of a stage's times that the slices before one have. */
-static double share_before(const pc_unit_costs *units, int chunk, int shares) {
+/* Times to share out: of how many shares, k of them the slices of one part. */
+typedef struct sharing {
+    const pc_unit_costs *units;
+    int shares, slices;
+} sharing;
+
+/* The share of those times that the slices, and the parts, before one have. */
+static double share_before(const sharing *x, int share) {
     double before = 0.0, all = 0.0;
-    for (int i = 0; i < shares; i++) {
-        if (i < chunk) before += units->slice_times[i];
-        all += units->slice_times[i];
+    for (int i = 0; i < x->slices; i++) {
+        if (i < share % x->slices) before += x->units->slice_times[i];
+        all += x->units->slice_times[i];
     }
-    return chunk == shares ? 1.0 : before / all;
+    int parts = x->shares / x->slices, parts_before = share / x->slices;
+    return (parts_before + before / all) / parts;
 }
 
-/* Of `whole`, what the chunks before one take. */
-static int64_t time_before(const pc_unit_costs *units, double whole, int chunk, int shares) {
-    return llround(units->slice_times ? whole * share_before(units, chunk, shares) : whole * chunk / shares);
+/* Of `whole`, what the shares before one take. */
+static int64_t time_before(const sharing *x, double whole, int share) {
+    return llround(x->units->slice_times ? whole * share_before(x, share) : whole * share / x->shares);
 }
 
 /* A chunk's share of a stage's times, chunk by chunk so that the chunks sum up to the stage. */
-static void fill_times(const pc_unit_costs *units, const double times[3], double ticks, int share, int shares,
-                       pc_time *duration_ps) {
+static void fill_times(const sharing *x, const double times[3], double ticks, int share, pc_time *duration_ps) {
     const double of_kind[PC_PASS_KINDS] = {[PC_PASS_F] = times[0],
                                            [PC_PASS_B] = times[1],
                                            [PC_PASS_W] = times[2],
@@ -116,7 +123,7 @@ static void fill_times(const pc_unit_costs *units, const double times[3], double
                                            [PC_PASS_R] = times[0]};
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
         double whole = of_kind[kind] * ticks;
-        duration_ps[kind] = time_before(units, whole, share + 1, shares) - time_before(units, whole, share, shares);
+        duration_ps[kind] = time_before(x, whole, share + 1) - time_before(x, whole, share);
     }
 }
 
@@ -135,9 +142,9 @@ static void fill_costs(const pc_unit_costs *units, const pc_unit_shape *shape, d
     for (int d = 0; d < costs->devices; d++)
         for (int c = 0; c < costs->chunks; c++) {
             int64_t i = pc_costs_index(costs, d, c);
-            int shares;
-            const double *times = times_of(units, shape, d, c, &shares);
-            fill_times(units, times, ticks, c % shares, shares, &costs->duration_ps[i * PC_PASS_KINDS]);
+            sharing x = {.units = units, .slices = pc_placement_slices(shape->placement, shape->chunks)};
+            const double *times = times_of(units, shape, d, c, &x.shares);
+            fill_times(&x, times, ticks, c % x.shares, &costs->duration_ps[i * PC_PASS_KINDS]);
             costs->activation_bytes[i] = PC_UNIT_CHUNK_BYTES;
             costs->activation_b_bytes[i] = llround(units->release_b * (double)PC_UNIT_CHUNK_BYTES);
             costs->activation_kept_bytes[i] = llround(units->keep * (double)PC_UNIT_CHUNK_BYTES);

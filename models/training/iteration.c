@@ -103,6 +103,7 @@ static pc_code generate_with(const iteration_run *run, const pc_costs *costs, se
     pc_generate_request request = {.devices = run->outline.devices,
                                    .microbatches = run->outline.cut.microbatches,
                                    .chunks = run->outline.chunks,
+                                   .slices = run->outline.cut.slices,
                                    .costs = costs,
                                    .memory_limit = limit,
                                    .threads = 1, /* runs go on beside each other */

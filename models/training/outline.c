@@ -23,14 +23,15 @@ pc_code pc_outline_time(const char *what, double seconds, int32_t times, pc_time
 /* ---- what can be ---- */
 
 static int chunks_of_spec(const pc_iteration_spec *spec) {
-    return spec->cut.chunks > 0 ? spec->cut.chunks : spec->generator->chunks_default;
+    return (int)pc_generator_chunks(spec->generator, spec->cut.chunks, spec->cut.slices);
 }
 
 /* Where the schedule recomputes, parts do; the spec need not say it twice. */
 static pc_cut full_cut(const pc_iteration_spec *spec) {
     pc_cut cut = spec->cut;
     cut.chunks = chunks_of_spec(spec);
-    cut.slices = spec->generator->placement == PC_PLACEMENT_SLICES ? cut.chunks : 0;
+    bool has_slices = pc_placement_has_slices(spec->generator->placement);
+    cut.slices = has_slices ? pc_generator_slices(spec->generator, cut.chunks, spec->cut.slices) : 0;
     if (spec->generator->barriers != PC_BARRIERS_NONE) {
         cut.vocab_stages = cut.pp;
         cut.vocab_barriers = (int)spec->generator->barriers;
@@ -131,10 +132,12 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     if (!code) code = pc_offload_can_be(spec, error);
     if (!code) code = check_vocab(spec, error);
     if (!code) code = pc_generator_check(spec->generator, cut.pp, cut.microbatches, cut.chunks, error);
+    if (!code) code = pc_generator_check_slices(spec->generator, cut.chunks, cut.slices, error);
     if (!code) code = pc_generator_check_making(spec->generator, spec->making, error);
     if (!code) code = pc_generator_check_goal(spec->generator, spec->making, spec->goal, error);
     if (code) return code;
-    int parts = pc_placement_parts(spec->generator->placement, cut.pp, cut.chunks);
+    pc_placement placement = pc_generator_placement(spec->generator, cut.chunks, cut.slices);
+    int parts = pc_placement_parts(placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
     if (!code) code = pc_ranks_place(&spec->machine, spec->order, counts_of(&cut), &ranks, error);
     if (code || cut.shard_group == 0 || pc_ranks_join(&ranks, PC_AXIS_DP, PC_AXIS_CP, NULL)) return code;
@@ -158,7 +161,7 @@ static bool is_same_part(const pc_part *a, const pc_part *b) {
 static pc_code add_part(pc_outline *outline, pc_collective_memo *memo, int device, int chunk, pc_error *error) {
     int number = pc_placement_part(outline->placement, outline->devices, device, chunk), sort = 0;
     pc_part part = pc_cut_part(&outline->spec->model, &outline->cut, outline->parts, number);
-    if (outline->cut.slices > 0) part.slice = chunk;
+    if (outline->cut.slices > 0) part.slice = chunk % outline->cut.slices;
     while (sort < outline->sort_count && !is_same_part(&outline->part_costs[sort].part, &part)) sort++;
     outline->chunks_of[(int64_t)device * outline->chunks + chunk].sort = sort;
     if (sort < outline->sort_count) return PC_OK;
@@ -318,7 +321,7 @@ pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model 
                        .cut = full_cut(spec),
                        .cost = cost ? *cost : pc_roofline(&spec->machine.gpu),
                        .pace = pace_of(spec),
-                       .placement = spec->generator->placement,
+                       .placement = pc_generator_placement(spec->generator, spec->cut.chunks, spec->cut.slices),
                        .devices = spec->cut.pp,
                        .chunks = chunks_of_spec(spec)};
     if (spec->cut.graphs & (int32_t)PC_GRAPHS_ITERATION) made.cost.launch_s = 0;

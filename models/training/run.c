@@ -155,6 +155,7 @@ static pc_code run_given(const pc_run_spec *spec, pc_run_result *result, pc_run_
     pc_generate_request request = {.devices = spec->devices,
                                    .microbatches = spec->microbatches,
                                    .chunks = spec->chunks,
+                                   .slices = spec->slices,
                                    .costs = &spec->costs,
                                    .memory_limit = pc_run_memory_limit(spec),
                                    .threads = 1, /* runs go on beside each other */

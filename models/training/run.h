@@ -40,7 +40,8 @@ typedef struct pc_run_spec {
     int64_t gpus;                /* in all; -1 not known: then p of them count */
     int devices;                 /* p */
     int microbatches;            /* of one pipeline */
-    int chunks;                  /* v */
+    int chunks;                  /* v; with slices all those of a stage's parts */
+    int slices;                  /* of a part, where stages have several (pc_generator_has_sliced_parts); else 0 */
     pc_making making;            /* what its order is made for */
     pc_goal goal;                /* what its search minimises */
     int64_t microbatch_size;     /* sequences; -1 not given */

@@ -115,8 +115,8 @@ typedef struct pc_cut {
     int cp_a2a;      /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
     int shard_group; /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
                       * a divisor of dp * cp. 0: all */
-    int chunks;      /* v */
-    int slices;      /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
+    int chunks;      /* v; of schedules with slices all slices of a stage's parts */
+    int slices;      /* of the sequence, where the schedule has them: those of one part; else 0 */
     pc_sequence_split sequence_split;
     /* Vocabulary parallelism (pc_barriers of schedule.h): over how many stages the embedding and the head are cut, and
      * after how many barriers the last part goes back. Both follow from the schedule; 0 without. */

@@ -140,6 +140,7 @@ typedef struct trace_head {
     double bubble_rate_span, bubble_rate_makespan;
     char hash[17];
     bool is_out_of_memory;
+    int32_t slices; /* of a part, where the placement says how many; else 0, and not there */
 } trace_head;
 
 /* What did not fit, where something did not. */
@@ -169,6 +170,12 @@ static const pc_field head_fields[] = {
     HEAD("trace_hash", hash, TEXT),
     HEAD("out_of_memory", is_out_of_memory, FLAG),
 };
+static const pc_field slices_fields[] = {{.name = "slices",
+                                          .type = PC_FIELD_INT32,
+                                          PC_FIELD_AT(trace_head, slices),
+                                          .most = PC_CHUNKS_MAX,
+                                          .may_lack = true}};
+static const pc_fields of_slices = {slices_fields, 1, sizeof(trace_head)};
 enum { HEAD_COUNT = sizeof head_fields / sizeof *head_fields };
 static const pc_fields of_head = {head_fields, HEAD_COUNT, sizeof(trace_head)};
 static const pc_fields of_head_read = {head_fields + 1, HEAD_COUNT - 1, sizeof(trace_head)};
@@ -224,10 +231,13 @@ int pc_trace_record_arrays(const pc_trace_record *record, pc_trace_array arrays[
 /* --- writing --- */
 
 static pc_code write_head(hid_t group, const pc_schedule *schedule, const pc_replay *replay, pc_error *error) {
+    bool has_slices = pc_placement_has_slices(schedule->placement);
+    pc_placement kind = has_slices ? PC_PLACEMENT_SLICES : schedule->placement;
     trace_head head = {.devices = schedule->devices,
                        .microbatches = schedule->microbatches,
                        .chunks = schedule->chunks,
-                       .placement = (int32_t)schedule->placement,
+                       .placement = (int32_t)kind,
+                       .slices = kind == schedule->placement ? 0 : pc_placement_slices(schedule->placement, 0),
                        .span_ps = replay->span_ps,
                        .makespan_ps = replay->makespan_ps,
                        .peak_bytes = replay->peak_bytes,
@@ -236,7 +246,8 @@ static pc_code write_head(hid_t group, const pc_schedule *schedule, const pc_rep
                        .is_out_of_memory = replay->out_of_memory};
     snprintf(head.schedule, sizeof head.schedule, "%s", schedule->name);
     snprintf(head.hash, sizeof head.hash, "%016" PRIx64, replay->trace_hash);
-    return pc_fields_put(group, &of_head, &head, error);
+    pc_code code = pc_fields_put(group, &of_head, &head, error);
+    return code || head.slices == 0 ? code : pc_fields_put(group, &of_slices, &head, error);
 }
 
 static pc_code write_out_of_memory(hid_t group, const pc_replay *replay, pc_error *error) {
@@ -280,11 +291,12 @@ pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_
 static pc_code read_head(hid_t group, pc_trace_record *record, bool *is_out_of_memory, pc_error *error) {
     trace_head head = {.devices = 0};
     pc_code code = pc_fields_get(group, NULL, &of_head_read, &head, error);
+    if (!code) code = pc_fields_get(group, NULL, &of_slices, &head, error);
     if (code) return code;
     record->devices = record->replay.devices = head.devices;
     record->microbatches = head.microbatches;
     record->chunks = head.chunks;
-    record->placement = (pc_placement)head.placement;
+    record->placement = head.slices > 0 ? PC_PLACEMENT_OF_SLICES(head.slices) : (pc_placement)head.placement;
     record->replay.span_ps = head.span_ps;
     record->replay.makespan_ps = head.makespan_ps;
     record->replay.peak_bytes = head.peak_bytes;
@@ -294,7 +306,9 @@ static pc_code read_head(hid_t group, pc_trace_record *record, bool *is_out_of_m
     *is_out_of_memory = head.is_out_of_memory;
     /* A microbatch's chunk is its number modulo 2 there: one that the record lacks would be looked up as well. */
     bool lacks_replica = record->placement == PC_PLACEMENT_BIDIRECTIONAL && record->chunks != 2;
-    return lacks_replica ? pc_store_refuse(error, "placement") : PC_OK;
+    if (lacks_replica) return pc_store_refuse(error, "placement");
+    bool has_parts = head.slices == 0 || (head.placement == PC_PLACEMENT_SLICES && head.chunks % head.slices == 0);
+    return has_parts ? PC_OK : pc_store_refuse(error, "slices");
 }
 
 static pc_code read_out_of_memory(hid_t group, pc_trace_record *record, pc_error *error) {
