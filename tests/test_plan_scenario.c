@@ -301,6 +301,19 @@ static void test_behind(void **state) {
     assert_string_equal(text, "+0.0%");
 }
 
+/* Context parallelism waits for itself: of 12 s, 1 TP and 3 CP, against 10 s with 1 and 1, 20 points are CP's. */
+static void test_context_has_its_own_line(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row best = row_of(10, 1, 0, 0, 2), other = row_of(12, 1, 0, 0, 2);
+    best.row.exposed_cp_s = 1;
+    other.row.exposed_cp_s = 3;
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &other, text);
+    assert_string_equal(text, "+20.0%: CP +20.0");
+    pc_plan_limits(&other, text);
+    assert_string_equal(text, "CP traffic 25.0%");
+}
+
 static void test_limits(void **state) {
     (void)state;
     char text[PC_PLAN_TEXT_SIZE];
@@ -434,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_behind),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_context_has_its_own_line),
         cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_short_memory_of_text),
