@@ -37,10 +37,9 @@ static void assert_list(pc_plan_list list, const int64_t *expected, int count) {
 
 /* ---- lists ---- */
 
-/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: 1, 2,
- * 3, 4, 6, 12 divide 12 layers, 1, 2, 7, 14 divide 14, and 3, 4, 5, 6, 8, 14 are two more than a divisor of 12. pp:
- * divides 12 GPUs, and some number of parts. chunks: with some pp they are such a number. Microbatches: powers of two
- * that divide 24. */
+/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: with
+ * `balanced` up to 12 layers and two ends. pp: divides 12 GPUs. chunks: with pp 1 as many as parts. Microbatches: powers
+ * of two that divide 24. Groups: a node's GPUs; 64 are more than there are. */
 static void test_defaults(void **state) {
     (void)state;
     pc_plan_scenario *x = load_tiny("");
@@ -51,8 +50,10 @@ static void test_defaults(void **state) {
     ASSERT_LIST(space->global_batch, 24);
     ASSERT_LIST(space->tp, 1, 2, 4);
     ASSERT_LIST(space->pp, 1, 2, 3, 4, 6, 12);
-    ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 12, 14);
-    ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN);
+    ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+    ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED);
+    ASSERT_LIST(space->shard_group, 0, 8);
+    ASSERT_LIST(space->offload, 0, PC_OFFLOAD_OPTIMIZER);
     ASSERT_LIST(space->microbatch_size, 1, 2, 4, 8);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, INT64_C(4) << 32 | PC_RECOMPUTE_MODULES, PC_RECOMPUTE_FULL);
     ASSERT_LIST(space->zero, 0, 1, 2, 3);
@@ -155,7 +156,7 @@ static void test_runs(void **state) {
     (void)state;
     pc_plan_scenario *x =
         load_tiny("plan:\n  tp: [1, 2]\n  zero: [1, 3]\n  overlap: {p2p: [false]}\n  price: [2 /h]\n");
-    static const char *const layouts[] = {"even", "ends", "own"};
+    static const char *const layouts[] = {"even", "ends", "own", "listed", "balanced"};
     const pc_plan_space *space = pc_plan_scenario_space(x);
     pc_plan_request request = pc_plan_scenario_request(x);
     pc_plan_answer answer;
