@@ -53,14 +53,21 @@ static void say_slow(const pc_plan_request *request, const pc_plan_found *fastes
         report_usage("no plan fits: none is within both the most time and the most cost");
 }
 
-/* With no list of offload: whether a plan fits with one, and the fastest's. */
+/* Whether a list of offload has what leaves least on the GPU. */
+static bool lists_most(const pc_plan_list *list) {
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i] == (PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER)) return true;
+    return false;
+}
+
+/* Whether a plan fits with another list of offload, and what the fastest one offloads. */
 static bool find_offload(const pc_plan_space *space, const pc_plan_request *request, int32_t *kinds) {
     static const int64_t all[] = {PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_OPTIMIZER,
                                   PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_OPTIMIZER, PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER};
     pc_plan_space offloaded = *space;
     pc_plan_found found;
     offloaded.offload = (pc_plan_list){all, sizeof all / sizeof *all};
-    if (space->offload.count > 0 || !find_best(&offloaded, request, PC_PLAN_THROUGHPUT, &found)) return false;
+    if (lists_most(&space->offload) || !find_best(&offloaded, request, PC_PLAN_THROUGHPUT, &found)) return false;
     *kinds = found.choice.offload;
     return true;
 }

@@ -39,24 +39,30 @@ static double or_zero(double number) {
 }
 
 static void memory_parts(const pc_device_memory *m, double parts[PC_PLAN_KINDS], const char *names[PC_PLAN_KINDS]) {
-    static const char *const kinds[PC_PLAN_KINDS] = {"parameters", "gradients",   "optimizer",
-                                                     "buffers",    "activations", ""};
-    const double bytes[PC_PLAN_KINDS] = {(double)m->parameters, (double)m->gradients,   (double)m->optimizer,
-                                         (double)m->buffers,    (double)m->activations, 0.0};
+    static const char *const kinds[PC_PLAN_KINDS] = {"parameters",  "gradients", "optimizer", "buffers",
+                                                     "activations", "",          ""};
+    const double bytes[PC_PLAN_KINDS] = {(double)m->parameters,
+                                         (double)m->gradients,
+                                         (double)m->optimizer,
+                                         (double)m->buffers,
+                                         (double)m->activations,
+                                         0.0,
+                                         0.0};
     memcpy(parts, bytes, sizeof bytes);
     memcpy(names, kinds, sizeof kinds);
 }
 
 void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
                    const char *names[PC_PLAN_KINDS]) {
-    static const char *const kinds[PC_PLAN_KINDS] = {"kernels", "TP", "PP", "DP", "optimizer", "bubble"};
+    static const char *const kinds[PC_PLAN_KINDS] = {"kernels", "TP", "CP", "PP", "DP", "optimizer", "bubble"};
     const pc_run_row *row = &plan->row;
     if (objective == PC_PLAN_MEMORY) {
         memory_parts(&plan->fullest, parts, names);
         return;
     }
     const double waits[PC_PLAN_KINDS] = {0.0,
-                                         or_zero(row->exposed_tp_s) + or_zero(row->exposed_cp_s),
+                                         or_zero(row->exposed_tp_s),
+                                         or_zero(row->exposed_cp_s),
                                          or_zero(row->exposed_pp_s),
                                          or_zero(row->exposed_dp_s),
                                          or_zero(row->exposed_optimizer_s),
@@ -74,7 +80,7 @@ void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double 
 }
 
 void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
-    static const char *const words[PC_PLAN_KINDS] = {"",           "TP traffic", "PP transfers",
+    static const char *const words[PC_PLAN_KINDS] = {"",           "TP traffic", "CP traffic", "PP transfers",
                                                      "DP traffic", "optimizer",  "bubble"};
     double parts[PC_PLAN_KINDS], whole = 0.0;
     const char *names[PC_PLAN_KINDS];

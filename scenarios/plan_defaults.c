@@ -176,6 +176,27 @@ static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
     return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 3 : 4, error);
 }
 
+/* All replicas, those of a node or an NVLink domain, and eight such: what hybrid sharding gains is within either. A
+ * group that does not divide a plan's replicas is all of them. */
+static pc_code fill_shard_group(pc_plan_scenario *scenario, pc_error *error) {
+    int64_t groups[3] = {0}, together = gpus_together(scenario), gpus = largest(&scenario->list[PC_CHOICE_GPUS]);
+    int count = 1;
+    for (int64_t group = together; group > 1 && group < gpus && count < 3; group *= 8) groups[count++] = group;
+    return set_numbers(&scenario->list[PC_CHOICE_SHARD_GROUP], groups, count, error);
+}
+
+/* As with schedules, what frameworks run: nothing, or the optimizer (Megatron-LM, DeepSpeed), where every machine can.
+ */
+static pc_code fill_offload(pc_plan_scenario *scenario, pc_error *error) {
+    static const int64_t kinds[] = {0, PC_OFFLOAD_OPTIMIZER};
+    bool can = true;
+    for (int i = 0; i < pc_plan_base_count(scenario) && can; i++) {
+        const pc_machine *machine = &scenario->runs[i].iteration.machine;
+        can = machine->host_link_bytes_per_s > 0 && machine->host_memory_bytes_per_s > 0;
+    }
+    return set_numbers(&scenario->list[PC_CHOICE_OFFLOAD], kinds, can ? 2 : 1, error);
+}
+
 static pc_code fill_orders(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_value orders[] = {{.order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_DP, PC_AXIS_PP}}},
                                       {.order = {{PC_AXIS_TP, PC_AXIS_CP, PC_AXIS_PP, PC_AXIS_DP}}}};
@@ -226,10 +247,10 @@ static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
 }
 
 pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error) {
-    static const int64_t zero[] = {0, 1, 2, 3}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN};
+    static const int64_t zero[] = {0, 1, 2, 3}, layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED};
     const pc_choice_list *list = scenario->list;
     pc_code code = PC_OK;
-    if (list[PC_CHOICE_LAYOUT].count == 0) code = set_numbers(&scenario->list[PC_CHOICE_LAYOUT], layouts, 3, error);
+    if (list[PC_CHOICE_LAYOUT].count == 0) code = set_numbers(&scenario->list[PC_CHOICE_LAYOUT], layouts, 4, error);
     if (code) return code;
     part_counts parts = count_parts(scenario);
     if (list[PC_CHOICE_GPUS].count == 0) code = fill_gpus(scenario, error);
@@ -242,6 +263,8 @@ pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error) {
     if (!code && list[PC_CHOICE_SCHEDULE].count == 0) code = fill_schedule(scenario, error);
     if (!code && list[PC_CHOICE_RECOMPUTE].count == 0) code = fill_recompute(scenario, error);
     if (!code && list[PC_CHOICE_ZERO].count == 0) code = set_numbers(&scenario->list[PC_CHOICE_ZERO], zero, 4, error);
+    if (!code && list[PC_CHOICE_SHARD_GROUP].count == 0) code = fill_shard_group(scenario, error);
+    if (!code && list[PC_CHOICE_OFFLOAD].count == 0) code = fill_offload(scenario, error);
     if (!code && list[PC_CHOICE_RANK_ORDER].count == 0) code = fill_orders(scenario, error);
     return code ? code : fill_switches(scenario, error);
 }

@@ -32,6 +32,17 @@ static pc_coordinates locate_run(const pc_scenario *scenario, int64_t index) {
     return at;
 }
 
+/* What some values of a swept word read, and this run's does not, is left out of it: `cp_a2a` is of a2a+p2p alone. If
+ * none of them reads it, it stays, and is refused. */
+static void drop_unread(const pc_scenario *scenario, pc_setting *merged) {
+    const pc_sweep_list *words = &scenario->sweep[PC_DIMENSION_CP_COMM_TYPE];
+    bool is_read_by_some = false;
+    for (int64_t i = 0; i < words->count; i++)
+        is_read_by_some = is_read_by_some || words->values[i].whole == PC_CP_A2A_P2P;
+    if (is_read_by_some && merged->value[PC_KEY_CP_COMM_TYPE].whole != PC_CP_A2A_P2P)
+        merged->given[PC_KEY_CP_A2A] = false;
+}
+
 /* The file's setting, the case, the sets, the sweep: the later wins. */
 static pc_setting merge_run(const pc_scenario *scenario, const pc_coordinates *at) {
     pc_setting merged = scenario->documents[0].setting;
@@ -42,6 +53,7 @@ static pc_setting merge_run(const pc_scenario *scenario, const pc_coordinates *a
         pc_setting_set(&merged, pc_dimension_key(d), scenario->sweep[d].values[at->entry[d]]);
     }
     pc_setting_complete(&merged);
+    drop_unread(scenario, &merged);
     return merged;
 }
 

@@ -37,10 +37,9 @@ static void assert_list(pc_plan_list list, const int64_t *expected, int count) {
 
 /* ---- lists ---- */
 
-/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: 1, 2,
- * 3, 4, 6, 12 divide 12 layers, 1, 2, 7, 14 divide 14, and 3, 4, 5, 6, 8, 14 are two more than a divisor of 12. pp:
- * divides 12 GPUs, and some number of parts. chunks: with some pp they are such a number. Microbatches: powers of two
- * that divide 24. */
+/* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: with
+ * `balanced` up to 12 layers and two ends. pp: divides 12 GPUs. chunks: with pp 1 as many as parts. Microbatches: powers
+ * of two that divide 24. Groups: a node's GPUs; 64 are more than there are. */
 static void test_defaults(void **state) {
     (void)state;
     pc_plan_scenario *x = load_tiny("");
@@ -51,8 +50,10 @@ static void test_defaults(void **state) {
     ASSERT_LIST(space->global_batch, 24);
     ASSERT_LIST(space->tp, 1, 2, 4);
     ASSERT_LIST(space->pp, 1, 2, 3, 4, 6, 12);
-    ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 12, 14);
-    ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN);
+    ASSERT_LIST(space->chunks, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+    ASSERT_LIST(space->layouts, PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED);
+    ASSERT_LIST(space->shard_group, 0, 8);
+    ASSERT_LIST(space->offload, 0, PC_OFFLOAD_OPTIMIZER);
     ASSERT_LIST(space->microbatch_size, 1, 2, 4, 8);
     ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, INT64_C(4) << 32 | PC_RECOMPUTE_MODULES, PC_RECOMPUTE_FULL);
     ASSERT_LIST(space->zero, 0, 1, 2, 3);
@@ -155,7 +156,7 @@ static void test_runs(void **state) {
     (void)state;
     pc_plan_scenario *x =
         load_tiny("plan:\n  tp: [1, 2]\n  zero: [1, 3]\n  overlap: {p2p: [false]}\n  price: [2 /h]\n");
-    static const char *const layouts[] = {"even", "ends", "own"};
+    static const char *const layouts[] = {"even", "ends", "own", "listed", "balanced"};
     const pc_plan_space *space = pc_plan_scenario_space(x);
     pc_plan_request request = pc_plan_scenario_request(x);
     pc_plan_answer answer;
@@ -301,6 +302,19 @@ static void test_behind(void **state) {
     assert_string_equal(text, "+0.0%");
 }
 
+/* Context parallelism waits for itself: of 12 s, 1 TP and 3 CP, against 10 s with 1 and 1, 20 points are CP's. */
+static void test_context_has_its_own_line(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row best = row_of(10, 1, 0, 0, 2), other = row_of(12, 1, 0, 0, 2);
+    best.row.exposed_cp_s = 1;
+    other.row.exposed_cp_s = 3;
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &other, text);
+    assert_string_equal(text, "+20.0%: CP +20.0");
+    pc_plan_limits(&other, text);
+    assert_string_equal(text, "CP traffic 25.0%");
+}
+
 static void test_limits(void **state) {
     (void)state;
     char text[PC_PLAN_TEXT_SIZE];
@@ -434,6 +448,7 @@ int main(void) {
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_behind),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_context_has_its_own_line),
         cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_short_memory_of_text),

@@ -187,6 +187,26 @@ static void test_sweep_of_no_number(void **state) {
     assert_non_null(strstr(message_of(NULL, sets, 7), "12 GPUs for tp 8 x pp 1 x dp 1, of which dp is to follow"));
 }
 
+/* Beside a2a+p2p the other words have no use for its neighbours: they run as without them. Where no word has any, they
+ * are refused, as in a single run. */
+static void test_neighbours_of_one_word(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        "setting.model.from=llama2-7b", "setting.machine=dgx-a100", "setting.cp=4",
+        "setting.global_batch=16",      "setting.cp_a2a=2",         "sweep.cp_comm_type=[p2p, a2a, a2a+p2p]"};
+    static const char *const none[] = {sets[0], sets[1], sets[2], sets[3], sets[4], "sweep.cp_comm_type=[p2p, a2a]"};
+    pc_scenario *scenario = load_with(NULL, sets, 6);
+    assert_int_equal(pc_scenario_run_count(scenario), 3);
+    for (int i = 0; i < 3; i++) {
+        pc_run_spec spec = spec_of(scenario, i);
+        assert_string_equal(spec.infeasible, "");
+        assert_int_equal(spec.iteration.cut.cp_a2a, spec.iteration.cut.cp_comm == PC_CP_A2A_P2P ? 2 : 0);
+        pc_run_spec_free(&spec);
+    }
+    pc_scenario_free(scenario);
+    assert_non_null(strstr(message_of(NULL, none, 6), "cp_a2a: stands without cp_comm_type: a2a+p2p; expected both"));
+}
+
 /* ---- sizes as names ---- */
 
 static void assert_size_text(int64_t bytes, const char *expected) {
@@ -239,6 +259,7 @@ int main(void) {
         cmocka_unit_test(test_engine_and_memory),
         cmocka_unit_test(test_on_a_cluster),
         cmocka_unit_test(test_sweep_of_no_number),
+        cmocka_unit_test(test_neighbours_of_one_word),
         cmocka_unit_test(test_size_texts),
         cmocka_unit_test(test_size_texts_are_exact),
     };

@@ -37,6 +37,16 @@ static int64_t one_microbatch(const pc_outline *outline, int device) {
     return most;
 }
 
+/* What copies beside passes take to the host and back, of the chunk that has least of it: a pass that takes activations
+ * has its own chunk's, and bounds of the rest count none of them. */
+static int64_t least_copied(const pc_outline *outline, int device) {
+    int64_t least = INT64_MAX;
+    if (!pc_offload_is_beside_passes(&outline->cut.offload)) return 0;
+    for (int c = 0; c < outline->chunks; c++)
+        least = pc_min(least, pc_outline_part(outline, device, c)->activation.offloaded);
+    return least;
+}
+
 /* What is held all the time is the outline's, exactly, and so is what the step needs in the place of activations; so
  * are the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
  * microbatch at least. */
@@ -50,6 +60,7 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
         } else {
             held = one_microbatch(outline, d);
         }
+        held += least_copied(outline, d);
         if (held < outline->device[d].step_bytes) held = outline->device[d].step_bytes;
         int64_t sum = pc_outline_fixed(outline, d) + held;
         if (sum > most) most = sum;

@@ -7,7 +7,8 @@
  *
  * If one plan a cut is wanted, the first pass keeps few candidates of each frame (space.h), so that all cuts that may
  * be among the best have some. Beside them it keeps a mark that says from which rank on a frame has more. If such a
- * mark is still not ruled out when all that was kept is simulated, further passes look at every point again.
+ * mark is still not ruled out when all that was kept is simulated, further passes look at every point again, but for
+ * those of frames that the first pass's bounds rule out as a whole.
  */
 #ifndef PC_MODELS_PLANNER_PLAN_SEARCH_H
 #define PC_MODELS_PLANNER_PLAN_SEARCH_H
@@ -33,6 +34,16 @@ typedef struct plan_heap {
     bool is_over; /* more were offered than are kept */
 } plan_heap;
 
+/* What the first pass found of a frame: none of its shapes that may fit has less of either. */
+typedef struct plan_frame_bound {
+    bool has_shapes;
+    pc_time least_ps;
+    int64_t memory_bytes;
+} plan_frame_bound;
+
+/* Frames whose bounds are kept: 24 MB. Of a larger space further passes look at every shape. */
+enum { PLAN_FRAMES_KEPT = 1 << 20 };
+
 typedef struct plan_search {
     const pc_plan_space *space;
     const pc_plan_request *request;
@@ -47,6 +58,7 @@ typedef struct plan_search {
     int64_t kept_of_frame; /* likewise; 0: any number */
     int64_t *scouted;      /* numbers of what such a pass simulated, ascending; owned */
     int64_t scouted_count;
+    plan_frame_bound *frames; /* by number; NULL: not kept. Owned */
     bool has_floor;
     plan_rank floor; /* candidates up to this one are done */
 } plan_search;

@@ -300,6 +300,12 @@ static pc_code give_answer(plan_search *search, pc_plan_answer *answer, pc_error
     return code;
 }
 
+static pc_code make_frames(plan_search *search, pc_error *error) {
+    if (search->numbers.frames > PLAN_FRAMES_KEPT || search->request->exhaustive) return PC_OK;
+    search->frames = pc_alloc((size_t)search->numbers.frames, sizeof *search->frames);
+    return search->frames ? PC_OK : pc_error_no_memory(error);
+}
+
 pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
                     pc_error *error) {
     plan_search search = {.space = space, .request = request, .log.worst_bound = INFINITY};
@@ -313,12 +319,14 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
                     .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
                     .top = request->objective_count == 1 ? request->top : 0,
                     .of_base = plan_numbers_of_base(&search.numbers)};
-    code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
+    code = make_frames(&search, error);
+    if (!code) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
     if (!code) code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);
     pc_search_memo_free(search.memo);
     plan_best_free(&search.best);
     pc_free(search.scouted);
+    pc_free(search.frames);
     return code;
 }
 

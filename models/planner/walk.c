@@ -161,6 +161,15 @@ static pc_code bound_shape(shape_walk *walk) {
     return raise_bound(walk, SCOPE_SHAPE, &walk->least_ps);
 }
 
+/* A frame is one thread's. */
+static void note_bounds(const plan_search *search, const shape_walk *walk, int64_t frame) {
+    if (!search->frames || search->passes > 0) return;
+    plan_frame_bound *x = &search->frames[frame];
+    x->least_ps = x->has_shapes ? pc_min(x->least_ps, walk->least_ps) : walk->least_ps;
+    x->memory_bytes = x->has_shapes ? pc_min(x->memory_bytes, walk->memory_bytes) : walk->memory_bytes;
+    x->has_shapes = true;
+}
+
 static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_t shape) {
     shape_walk x = {.search = search, .walker = walker, .number = shape * search->numbers.variants};
     pc_plan_rule broken;
@@ -175,10 +184,10 @@ static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_
     }
     if (!code) code = bound_shape(&x);
     bool is_over = x.memory_bytes > pc_iteration_capacity(&x.spec);
-    if (is_over && !search->request->exhaustive)
-        walker->over_memory += count;
-    else if (!code)
-        code = walk_variants(&x);
+    bool may_fit = !is_over || search->request->exhaustive;
+    if (!may_fit) walker->over_memory += count;
+    if (may_fit) note_bounds(search, &x, shape / search->numbers.of_frame);
+    if (may_fit && !code) code = walk_variants(&x);
     pc_outline_free(&x.outline);
     return code;
 }
@@ -198,6 +207,20 @@ static void hand_over(plan_walker *walker) {
     from->is_over = false;
 }
 
+/* Whether no candidate of a further pass is in the frame: even one that had the least of all its bounds, and the first
+ * number, would not be. */
+static bool is_frame_hopeless(const plan_search *search, plan_walker *walker, int64_t frame,
+                              const pc_plan_choice *choice) {
+    if (!search->frames || search->passes == 0) return false;
+    const plan_frame_bound *least = &search->frames[frame];
+    shape_walk x = {.search = search,
+                    .walker = walker,
+                    .choice = *choice,
+                    .number = frame * search->numbers.of_frame * search->numbers.variants,
+                    .memory_bytes = least->memory_bytes};
+    return !least->has_shapes || is_hopeless(&x, x.number, least->least_ps);
+}
+
 static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_t frame) {
     const plan_numbers *numbers = &search->numbers;
     int64_t first = frame * numbers->of_frame;
@@ -211,6 +234,7 @@ static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_
         walker->broken[broken] += count;
         return PC_OK;
     }
+    if (is_frame_hopeless(search, walker, frame, &choice)) return PC_OK;
     for (int64_t i = 0; !code && i < numbers->of_frame; i++) code = walk_shape(search, walker, first + i);
     hand_over(walker);
     return code;

@@ -2,6 +2,8 @@
 
 #include "models/workload/cut.h"
 
+#include <string.h>
+
 /* What has layers, a stage or a part: how many so far, and the time of what else is in it. */
 typedef struct layer_bin {
     double ends_s;
@@ -12,14 +14,36 @@ static double time_of(const layer_bin *bin, double layer_s) {
     return bin->ends_s + (double)bin->layers * layer_s;
 }
 
+/* Bins without ends are alike, and take turns from the last one to the first: the next before `at`, round the end; -1:
+ * there are none. */
+static int plain_before(const layer_bin *bins, int count, int at) {
+    for (int i = 0; i < count; i++) {
+        at = at > 0 ? at - 1 : count - 1;
+        if (!(bins[at].ends_s > 0)) return at;
+    }
+    return -1;
+}
+
+/* The bins with ends, at most two; returns how many. */
+static int find_ends(const layer_bin *bins, int count, int ends[2]) {
+    int found = 0;
+    for (int i = 0; i < count && found < 2; i++)
+        if (bins[i].ends_s > 0) ends[found++] = i;
+    return found;
+}
+
 /* One after the other to the bin that is then the fastest, the last one of equals. */
 static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
-    if (count < 1) return;
-    for (; layers > 0; layers--) {
-        int best = count - 1;
-        for (int i = count - 1; i-- > 0;)
-            if (time_of(&bins[i], layer_s) < time_of(&bins[best], layer_s)) best = i;
+    int ends[2], with_ends = find_ends(bins, count, ends), plain = plain_before(bins, count, count);
+    for (; count > 0 && layers > 0; layers--) {
+        int best = plain;
+        for (int i = 0; i < with_ends; i++) {
+            double time_s = time_of(&bins[ends[i]], layer_s),
+                   least_s = best < 0 ? time_s : time_of(&bins[best], layer_s);
+            if (best < 0 || time_s < least_s || (time_s == least_s && ends[i] > best)) best = ends[i];
+        }
         bins[best].layers++;
+        if (best == plain) plain = plain_before(bins, count, plain);
     }
 }
 
@@ -50,7 +74,8 @@ static void give_parts(int64_t layers, int stage, int parts, const int *stage_of
 
 void pc_layout_balance(int64_t layers, int parts, int stages, const int *stage_of_part, const pc_layout_times *times,
                        int32_t *layers_of_part) {
-    layer_bin of_stage[PC_PARTS_MAX] = {{0}}, of_part[PC_PARTS_MAX];
+    layer_bin of_stage[PC_PARTS_MAX], of_part[PC_PARTS_MAX];
+    memset(of_stage, 0, (size_t)stages * sizeof *of_stage);
     of_stage[stage_of_part[0]].ends_s += times->embedding_s;
     of_stage[stage_of_part[parts - 1]].ends_s += times->head_s;
     give(of_stage, stages, give_at_once(of_stage, stages, layers), times->layer_s);
