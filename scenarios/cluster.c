@@ -241,7 +241,7 @@ static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name
         write_shape(shape, text);
         *left = 0; /* not known */
         return BREAK_RULE(error, "gpus",
-                          "%" PRId64 " GPUs for %s, of which %s is to follow; expected a multiple of the %s's product",
+                          "%" PRId64 " GPUs for %s, of which %s is to follow; expected a multiple of the product of the %s",
                           shape->gpus, text, name, shape->cp > 1 ? "others" : "other two");
     }
     *left = shape->gpus / others;

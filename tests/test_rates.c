@@ -217,25 +217,30 @@ static void test_better_numbers_are_no_slower(void **state) {
     assert_true(2 * tried >= cases);
 }
 
+/* Over a link at random and over a better one; whether it runs at all. */
+static bool check_host_link(test_random *random, pc_iteration_spec spec) {
+    const knob host_link = RATE(host_link_bytes_per_s);
+    pc_time unused_ps[TIMES];
+    spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(random, 1, 64);
+    if (!run_times(&spec, unused_ps)) return false;
+    pc_machine better = spec.machine;
+    improve(&host_link, 1 + random_thousandths(random, 1, 4000), &better);
+    check_no_longer(&spec, &better, host_link.name);
+    return true;
+}
+
 /* The link to the host counts only for what is held there, in settings of their own. */
 static void test_a_better_host_link_is_no_slower(void **state) {
     (void)state;
-    const knob host_link = RATE(host_link_bytes_per_s);
     test_random random = {37};
     long tried = 0, cases = test_cases(100, 2000);
     for (long i = 0; i < cases; i++) {
-        pc_time unused_ps[TIMES];
         pc_iteration_spec spec = draw_spec(&random);
         spec.generator = pc_generator_find("1f1b");
         spec.cut.pp = spec.cut.chunks = 1;
         spec.cut.recompute = PC_RECOMPUTE_NONE;
         spec.cut.offload_layers = test_between(&random, 1, 2);
-        spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 1, 64);
-        if (!run_times(&spec, unused_ps)) continue;
-        pc_machine better = spec.machine;
-        improve(&host_link, 1 + random_thousandths(&random, 1, 4000), &better);
-        check_no_longer(&spec, &better, host_link.name);
-        tried++;
+        tried += check_host_link(&random, spec);
     }
     assert_true(4 * tried >= cases);
 }
@@ -243,22 +248,15 @@ static void test_a_better_host_link_is_no_slower(void **state) {
 /* Nor is it where copies run beside passes, in whatever order those are. */
 static void test_faster_copies_are_no_slower(void **state) {
     (void)state;
-    const knob host_link = RATE(host_link_bytes_per_s);
     test_random random = {39};
     long tried = 0, cases = test_cases(100, 2000);
     for (long i = 0; i < cases; i++) {
-        pc_time unused_ps[TIMES];
         pc_iteration_spec spec = draw_spec(&random);
         if (spec.generator->recomputes || spec.generator->adapts) continue;
         spec.cut.recompute = PC_RECOMPUTE_NONE;
         spec.cut.offload.kinds = test_between(&random, 0, 1) ? PC_OFFLOAD_FULL : PC_OFFLOAD_SELECTIVE;
         spec.cut.offload.fraction = (double)test_between(&random, 1, 4) / 4;
-        spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 1, 64);
-        if (!run_times(&spec, unused_ps)) continue;
-        pc_machine better = spec.machine;
-        improve(&host_link, 1 + random_thousandths(&random, 1, 4000), &better);
-        check_no_longer(&spec, &better, host_link.name);
-        tried++;
+        tried += check_host_link(&random, spec);
     }
     assert_true(4 * tried >= cases);
 }

@@ -36,6 +36,15 @@ static pc_part_activation layers_of(const pc_model *model, const pc_cut *cut, in
     return x;
 }
 
+/* A model and a cut at random; of the modules the i-th set, in turn for each form of layer. */
+static sizes draw_modules(test_random *random, long i, pc_model *model, pc_cut *cut, int32_t *set) {
+    *model = random_model(random);
+    *cut = random_cut(random, model);
+    *set = (int32_t)(i % ALL) + 1;
+    cut->transformer_impl = (pc_transformer_impl)(i / ALL % 2);
+    return sizes_of(model, cut);
+}
+
 /* ---- names ---- */
 
 static void test_names(void **state) {
@@ -74,11 +83,10 @@ static void test_what_is_kept(void **state) {
     (void)state;
     test_random random = {31};
     for (long i = 0; i < test_cases(400, 4000); i++) {
-        pc_model model = random_model(&random);
-        pc_cut cut = random_cut(&random, &model);
-        int32_t set = (int32_t)(i % ALL) + 1;
-        cut.transformer_impl = (pc_transformer_impl)(i / ALL % 2);
-        sizes x = sizes_of(&model, &cut);
+        pc_model model;
+        pc_cut cut;
+        int32_t set;
+        sizes x = draw_modules(&random, i, &model, &cut, &set);
         wide gone = freed(&x, set, cut.transformer_impl == PC_TRANSFORMER_LOCAL);
         pc_part_activation none = layers_of(&model, &cut, 3, 0, (pc_pass_forms){0});
         pc_part_activation some = layers_of(&model, &cut, 3, set, (pc_pass_forms){0});
@@ -240,12 +248,11 @@ static void test_costs(void **state) {
     (void)state;
     test_random random = {35};
     for (long i = 0; i < test_cases(200, 2000); i++) {
-        pc_model model = random_model(&random);
-        pc_cut cut = random_cut(&random, &model);
-        int32_t set = (int32_t)(i % ALL) + 1;
-        cut.transformer_impl = (pc_transformer_impl)(i / ALL % 2);
+        pc_model model;
+        pc_cut cut;
+        int32_t set;
+        sizes x = draw_modules(&random, i, &model, &cut, &set);
         pc_part none = {.layers = 3}, some = {.layers = 3, .recompute = PC_RECOMPUTE_MODULES, .recompute_modules = set};
-        sizes x = sizes_of(&model, &cut);
         wide core = 2 * x.query * cut.seq_len, mlp = model.hidden * (x.up + x.ffn);
         wide expected = (set & PC_RECOMPUTES_CORE_ATTN ? core : 0) + (set & PC_RECOMPUTES_MLP ? mlp : 0);
         pc_operation_sums r = sums_of(&model, &cut, &some, PC_PASS_R, true);

@@ -443,7 +443,7 @@ EXPLANATIONS = [
     (lambda row: row["file"] == "megatron_bridge_verification_cards", "a run that checks a recipe, at 1% of the GPUs' rate: not made for speed"),
     (lambda row: row["model"] == "llama2_70b_lora" and gpu(row).startswith("MI"), "no kernels in 8 bits were measured on these GPUs"),
     (lambda row: row["model"] == "llama2_70b_lora" and "v5.1" in row["release"],
-     "v5.0's programs are forecast within 8%; v5.1's are 15% faster on the same GPUs, and what they changed is not known (note 4)"),
+     "v5.0's programs on NVIDIA's GPUs are forecast within 8.1%; v5.1's are 15% faster on the same GPUs, and what they changed is not known (note 4)"),
     (lambda row: row["file"] == "mosaicml_llm_foundry" and row["model"] == "MPT-1b" and row["gpus"] == "32"
      and row["system"] == "a100_40gb", "probably the measurement: 64 GPUs with the same work each took 18% less")]
 

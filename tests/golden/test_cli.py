@@ -476,7 +476,9 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
         cases = [
             ("--tp: 0: out of range; expected a whole number from 1 to 65536", ["--tp", "0"]),
             ("--gpus: 60 GPUs for tp 4 x pp 4 x dp 1, of which dp is to follow; expected a "
-             "multiple of the other two's product", ["--gpus", "60"]),
+             "multiple of the product of the other two", ["--gpus", "60"]),
+            ("--gpus: 60 GPUs for tp 4 x cp 2 x pp 4 x dp 1, of which dp is to follow; expected a "
+             "multiple of the product of the others", ["--gpus", "60", "--cp", "2"]),
             ("--machine: dgx-h10: no such machine in the library (did you mean "
              "dgx-h100?); expected one of `pipecast list machines`, or a file such as ./own.yaml", ["--machine", "dgx-h10"]),
             ("--tp: 0: out of range; expected a whole number from 1 to 65536", ["--tp", "1,0"]),
