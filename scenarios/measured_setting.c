@@ -160,9 +160,13 @@ static bool is_said(const row_reader *r, const char *feature) {
     return strcmp(feature, "remat") == 0 && cell_of(r, PC_MEASURED_RECOMPUTE)[0];
 }
 
+static pc_written_speaker speaker_of(const row_reader *r) {
+    return (pc_written_speaker){cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE), r->run->machine};
+}
+
 /* What the program trains whose row says "LoRA". */
 static void read_adapters(const row_reader *r) {
-    const pc_written_speaker who = {cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE), ""};
+    const pc_written_speaker who = speaker_of(r);
     const pc_written_name *known = pc_written_find_said(PC_WRITTEN_LORA, who, "LoRA");
     r->run->adapters = known ? known->settings : "";
 }
@@ -274,13 +278,19 @@ static bool is_precision(const char *name) {
     return pc_library_find(PC_LIBRARY_PRECISIONS, name) != NULL;
 }
 
-/* "FP8" is not the same recipe in all programs. */
+/* "FP8" is not the same recipe in all programs, nor in all that one program does: "LoRA FP8". */
+static const pc_written_name *find_precision(const row_reader *r, const char *cell) {
+    char tuned[2 * PC_WRITTEN_SIZE];
+    const pc_written_name *known = NULL;
+    if (cell[0] == '\0' || is_precision(cell)) return NULL;
+    snprintf(tuned, sizeof tuned, "LoRA %s", cell);
+    if (r->run->adapters[0]) known = pc_written_find_said(PC_WRITTEN_PRECISION, speaker_of(r), tuned);
+    return known ? known : pc_written_find_said(PC_WRITTEN_PRECISION, speaker_of(r), cell);
+}
+
 static void read_precision(const row_reader *r) {
     const char *cell = cell_of(r, PC_MEASURED_PRECISION), *name = cell;
-    const pc_written_speaker who = {cell_of(r, PC_MEASURED_FRAMEWORK), cell_of(r, PC_MEASURED_RELEASE),
-                                    r->run->machine};
-    const pc_written_name *known =
-        cell[0] && !is_precision(cell) ? pc_written_find_said(PC_WRITTEN_PRECISION, who, cell) : NULL;
+    const pc_written_name *known = find_precision(r, cell);
     if (known) name = known->name;
     bool can = name[0] == '\0' || is_precision(name);
     if (!can) miss(r, known ? name : "precision");
@@ -389,6 +399,7 @@ pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured
     if (code) return code;
     read_words(&r, cell_of(&r, PC_MEASURED_TASK), rest);
     read_words(&r, cell_of(&r, PC_MEASURED_FRAMEWORK), rest);
+    if (run->adapters[0]) read_adapters(&r); /* now that the machine is known */
     read_precision(&r);
     read_recompute(&r);
     read_schedule(&r);

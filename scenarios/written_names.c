@@ -48,8 +48,8 @@ static const pc_written_name *find_said(pc_written_kind kind, const char *first,
 }
 
 const pc_written_name *pc_written_find_said(pc_written_kind kind, pc_written_speaker who, const char *word) {
-    const char *const before[][2] = {
-        {who.program, who.machine}, {who.release, ""}, {who.program, ""}, {who.machine, ""}, {"", ""}};
+    const char *const before[][2] = {{who.release, who.machine}, {who.program, who.machine}, {who.release, ""},
+                                     {who.program, ""},          {who.machine, ""},          {"", ""}};
     size_t last = sizeof before / sizeof *before - 1;
     for (size_t i = 0; i <= last; i++) {
         bool is_nobody = !before[i][0][0] && !before[i][1][0];

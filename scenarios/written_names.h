@@ -55,8 +55,8 @@ typedef struct pc_written_speaker {
     const char *program, *release, *machine;
 } pc_written_speaker;
 
-/* The row of a word (a precision's name, "LoRA"): of program and machine together ("NeMo dgx-b200 FP8"), else of
- * release, program or machine alone, else of the word; NULL if there is none. */
+/* The row of a word (a precision's name, "LoRA"): of release or program and machine together ("NeMo dgx-b200 FP8"),
+ * else of release, program or machine alone, else of the word; NULL if there is none. */
 const pc_written_name *pc_written_find_said(pc_written_kind kind, pc_written_speaker who, const char *word);
 
 #ifdef __cplusplus

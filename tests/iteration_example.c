@@ -1,6 +1,7 @@
 #include "tests/iteration_example.h"
 
 #include "tests/random_frozen.h"
+#include "tests/random_fused.h"
 #include "tests/random_model.h"
 
 static const pc_model model = {.name = "small",
@@ -129,6 +130,7 @@ pc_iteration_spec random_spec(test_random *random) {
     if (toss(&traits)) random_traits(&traits, &spec.cut, &spec.model);
     if (spec.model.qk_norm == PC_QK_NORM_FULL) spec.model.qk_norm = PC_QK_NORM_HEAD; /* tests change tp */
     random_frozen(random, &spec.model, &spec.cut);
+    random_fused(random, &spec.model, &spec.cut);
     return spec;
 }
 

@@ -159,6 +159,8 @@ static void attention_asks_by_the_size_of_its_heads(void **state) {
     int64_t large = add_flash(&profile, "attention_forward", 128, 5e14);
     int64_t small = add_flash(&profile, "attention_forward", 64, 4e14);
     int64_t backward = add_flash(&profile, "attention_backward", 128, 3e14);
+    int64_t few = add_flash(&profile, "attention_forward", 128, 9e14);
+    snprintf(profile.fit[few].key.dtype, sizeof profile.fit[few].key.dtype, "fp8");
     pc_profile_cost *cost = make_cost(&profile, &machine);
     pc_operation x = product(PC_GEMM_FORWARD, 4096, 4096, 128);
     x.kind = PC_OPERATION_ATTENTION, x.batch = 64, x.is_causal = true;
@@ -170,6 +172,11 @@ static void attention_asks_by_the_size_of_its_heads(void **state) {
     x.k = 128;
     assert_true(ask(cost, &x).seconds == pc_fit_predict_sustained(&profile.fit[backward], shape).seconds);
     assert_int_equal(count_warnings(cost), 0);
+    x.format = PC_PRODUCT_FP8, x.role = PC_GEMM_FORWARD;
+    assert_true(ask(cost, &x).seconds == pc_fit_predict_sustained(&profile.fit[few], shape).seconds);
+    x.role = PC_GEMM_INPUT_GRADIENT;
+    assert_true(ask(cost, &x).seconds == pc_fit_predict_attention_backward(&profile.fit[few], shape).seconds);
+    x.format = PC_PRODUCT_BF16;
     x.k = 256;
     ask(cost, &x);
     check_warning(cost, "the roofline of the machine's file answers: attention_backward causal bf16");

@@ -195,6 +195,13 @@ static void test_adapters(void **state) {
         at, "model,task,release,system,gpus,gbs,mbs,seq\nllama2_70b_lora,LoRA,MLPerf Training v5.1,H200,8,8,1,8192\n",
         NULL, 0, found);
     check_has(found, "\"targets\": \"linear_qkv,linear_proj\", \"dropout\": \"0.1\"");
+    assert_null(strstr(found, "fp8_dot_product_attention"));
+    write_case(at,
+               "model,task,release,system,gpus,gbs,mbs,seq,precision\n"
+               "llama2_70b_lora,LoRA,MLPerf Training v5.1,B200,8,8,1,8192,FP8\n",
+               NULL, 0, found);
+    check_has(found, "\"precision\": \"fp8-delayed\"");
+    check_has(found, "\"fp8_dot_product_attention\": \"true\", \"use_transformer_engine_op_fuser\": \"true\"");
 }
 
 #define RECIPES                                                                                                        \

@@ -13,7 +13,8 @@ static const char *const attentions[] = {"attention_forward", "attention_backwar
 _Static_assert(sizeof dtypes / sizeof *dtypes == PC_INDEX_PRECISIONS, "a place for every precision");
 
 const char *pc_operation_dtype(const pc_operation *operation) {
-    bool is_low = operation->kind == PC_OPERATION_GEMM && pc_product_format_is_low(operation->format);
+    bool is_product = operation->kind == PC_OPERATION_GEMM || operation->kind == PC_OPERATION_ATTENTION;
+    bool is_low = is_product && pc_product_format_is_low(operation->format);
     return is_low ? pc_product_format_name(operation->format) : dtypes[operation->precision];
 }
 
@@ -126,8 +127,10 @@ static int by_size(const void *a, const void *b) {
 static void take_head(pc_profile_index *index, int direction, int64_t number, pc_answer_way way) {
     const pc_fit *fits = index->profile->fit;
     const pc_fit_key *key = &fits[number].key;
-    pc_head_answer *head = index->head[direction][key->is_causal];
-    int *count = &index->heads[direction][key->is_causal], at = 0;
+    const bool is_low = !is_half(key->dtype);
+    const char *dtype = is_low ? "fp8" : "bf16";
+    pc_head_answer *head = index->head[is_low][direction][key->is_causal];
+    int *count = &index->heads[is_low][direction][key->is_causal], at = 0;
     while (at < *count && head[at].head_dim != key->head_dim) at++;
     if (at == PC_INDEX_HEADS) return;
     pc_kernel_answer made = {number, way, false, NULL};
@@ -136,7 +139,7 @@ static void take_head(pc_profile_index *index, int direction, int64_t number, pc
         const pc_fit_key *other = &fits[before->fit].key;
         bool was_own = before->way != PC_ANSWER_BACKWARD, is_own = way != PC_ANSWER_BACKWARD;
         bool is_better =
-            is_own != was_own ? is_own : rank_of(key, key->subject, "bf16") > rank_of(other, other->subject, "bf16");
+            is_own != was_own ? is_own : rank_of(key, key->subject, dtype) > rank_of(other, other->subject, dtype);
         if (!is_better) return;
     } else {
         ++*count;
@@ -144,20 +147,26 @@ static void take_head(pc_profile_index *index, int direction, int64_t number, pc
     head[at] = (pc_head_answer){key->head_dim, made};
 }
 
-/* Attention stays in 16 bits whatever the products are, and takes as long in both. */
+static void sort_heads(pc_profile_index *index, int is_low) {
+    for (int direction = 0; direction < 2; direction++)
+        for (int causal = 0; causal < 2; causal++)
+            qsort(index->head[is_low][direction][causal], (size_t)index->heads[is_low][direction][causal],
+                  sizeof(pc_head_answer), by_size);
+}
+
+/* In 16 bits it takes as long in both kinds; in 8 where it was measured so. */
 static void set_heads(pc_profile_index *index) {
     for (int64_t i = 0; i < index->profile->fit_count; i++) {
         const pc_fit_key *key = &index->profile->fit[i].key;
-        if (key->form != PC_FIT_FLASH || key->window > 0 || !is_half(key->dtype)) continue;
+        bool has_type = is_half(key->dtype) || strcmp(key->dtype, "fp8") == 0;
+        if (key->form != PC_FIT_FLASH || key->window > 0 || !has_type) continue;
         bool is_forward = strcmp(key->subject, attentions[0]) == 0;
         if (is_forward) take_head(index, 0, i, way_of(key));
         if (is_forward) take_head(index, 1, i, PC_ANSWER_BACKWARD);
         if (strcmp(key->subject, attentions[1]) == 0) take_head(index, 1, i, way_of(key));
     }
-    for (int direction = 0; direction < 2; direction++)
-        for (int causal = 0; causal < 2; causal++)
-            qsort(index->head[direction][causal], (size_t)index->heads[direction][causal], sizeof(pc_head_answer),
-                  by_size);
+    sort_heads(index, 0);
+    sort_heads(index, 1);
 }
 
 static void set_attention(pc_profile_index *index, int32_t answers_for) {
@@ -171,17 +180,20 @@ static void set_attention(pc_profile_index *index, int32_t answers_for) {
                                                                      ? answer_of(index->profile, fit, dtypes[precision])
                                                                      : (pc_kernel_answer){.fit = -1, .is_silent = true};
             }
+    index->no_low_attention = (pc_kernel_answer){.fit = -1, .is_silent = !is_asked};
     if (is_asked) set_heads(index);
 }
 
 const pc_kernel_answer *pc_index_attention(const pc_profile_index *index, const pc_operation *operation,
                                            double *scale) {
     int direction = operation->role != PC_GEMM_FORWARD, causal = operation->is_causal;
-    const pc_kernel_answer *own = &index->attention[direction][causal][operation->precision];
-    const pc_head_answer *head = index->head[direction][causal];
+    int is_low = pc_product_format_is_low(operation->format);
+    const pc_kernel_answer *own =
+        is_low ? &index->no_low_attention : &index->attention[direction][causal][operation->precision];
+    const pc_head_answer *head = index->head[is_low][direction][causal];
     *scale = 1.0;
     if (own->fit >= 0) return own;
-    for (int i = 0; i < index->heads[direction][causal]; i++)
+    for (int i = 0; i < index->heads[is_low][direction][causal]; i++)
         if (head[i].head_dim >= operation->k) {
             *scale = (double)operation->k / (double)head[i].head_dim;
             return &head[i].answer;

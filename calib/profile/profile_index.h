@@ -43,8 +43,9 @@ typedef struct pc_profile_index {
     const pc_profile *profile;
     pc_kernel_answer product[3][PC_PRODUCT_FORMATS];
     pc_kernel_answer attention[PC_INDEX_DIRECTIONS][2][PC_INDEX_PRECISIONS];
-    pc_head_answer head[PC_INDEX_DIRECTIONS][2][PC_INDEX_HEADS]; /* rising sizes */
-    int heads[PC_INDEX_DIRECTIONS][2];
+    pc_head_answer head[2][PC_INDEX_DIRECTIONS][2][PC_INDEX_HEADS]; /* rising sizes; in 16 bits, in 8 */
+    int heads[2][PC_INDEX_DIRECTIONS][2];
+    pc_kernel_answer no_low_attention;          /* of sizes that were not measured in 8 bits */
     pc_family_answer family[PC_INDEX_FAMILIES]; /* by a hash of its name */
     pc_kernel_answer none;                      /* of families that are not there */
 } pc_profile_index;

@@ -113,7 +113,7 @@ static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attenti
     int64_t blocks = attention->batch * row;
     double processors = (double)gpu->processors;
     double waste = (double)pc_divide_up(blocks, gpu->processors) * processors / (double)blocks;
-    double rate = gpu->matrix_flops_per_s * gpu->attention_efficiency;
+    double rate = matrix_rate(gpu, attention->format) * gpu->attention_efficiency;
     double slower = attention->role == PC_GEMM_FORWARD ? 1.0 : gpu->attention_backward;
     return (double)attention->flops * computed_part(gpu, attention) * waste * slower / rate;
 }

@@ -3,6 +3,7 @@
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
 #include "models/workload/layout.h"
+#include "models/workload/low_attention.h"
 #include "models/workload/offload_check.h"
 #include "models/workload/sequence_slices.h"
 
@@ -82,6 +83,12 @@ static pc_code check_input_store(const pc_model *model, const pc_cut *cut, pc_er
         error, PC_ERROR_INPUT,
         "activation_func_fp8_input_store with an MLP that is not gated, or with kernels eager; expected "
         "swiglu or geglu, and fused kernels");
+}
+
+static pc_code check_fuser(const pc_cut *cut, pc_error *error) {
+    if (!cut->fuses_operations || cut->kernels == PC_KERNELS_FUSED) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "use_transformer_engine_op_fuser with kernels eager; expected fused kernels");
 }
 
 static pc_code check_products(const pc_model *model, const pc_cut *cut, pc_error *error) {
@@ -377,6 +384,8 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_context_window(model, cut, error))) return code;
     if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_input_store(model, cut, error))) return code;
+    if ((code = check_fuser(cut, error))) return code;
+    if ((code = pc_low_attention_check(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;

@@ -144,7 +144,12 @@ typedef struct pc_cut {
     pc_transformer_impl transformer_impl;
     bool stores_low_input; /* Megatron's activation_func_fp8_input_store: what the MLP's activation reads waits for B in
                             * 8 bits, by a cast in F and another in B. Of gated kinds, whose kernel has it */
-    int gradient_bytes;    /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
+    bool attention_is_low; /* Megatron's fp8_dot_product_attention: layers of the recipe attend in 8 bits */
+    bool attention_hands_low; /* and fp8_multi_head_attention: it takes and hands over 8 bits (low_attention.h) */
+    /* Megatron's use_transformer_engine_op_fuser: the activation casts its output and its gradient itself; and where TP
+     * is one rank, products add up adapters, and scale them (TEFusedLoRALinear; te.ops ForwardLinearScaleAdd) */
+    bool fuses_operations;
+    int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */
     int64_t offload_layers;

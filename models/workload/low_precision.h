@@ -1,8 +1,8 @@
 /* low_precision.h: a recipe: which of a model's products run in 8 or 4 bits, and what that takes beside them.
  *
- * A recipe is about the four matrices of a layer: query, key and value, output, up, down. Attention itself, the
- * embedding, the head and the optimizer stay in 16 and 32 bits, and so do what layers hand to each other, and the sums
- * of tensor parallelism. Files of scenarios/precision have the recipes that programs ship.
+ * A recipe is about the four matrices of a layer: query, key and value, output, up, down. Attention (low_attention.h),
+ * the embedding, the head and the optimizer stay in 16 and 32 bits, and so do what layers hand to each other, and the
+ * sums of tensor parallelism. Files of scenarios/precision have the recipes that programs ship.
  */
 #ifndef PC_MODELS_WORKLOAD_LOW_PRECISION_H
 #define PC_MODELS_WORKLOAD_LOW_PRECISION_H

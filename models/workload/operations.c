@@ -193,7 +193,7 @@ double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_le
 static double layer_products(const pc_model *model) {
     double h = (double)model->hidden, f = (double)model->ffn_hidden, d = (double)model->head_dim;
     double heads = 2.0 * ((double)model->heads + (double)model->kv_heads);
-    return h * (heads * d + (model->mlp == PC_MLP_SWIGLU ? 3.0 : 2.0) * f);
+    return h * (heads * d + (pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0) * f);
 }
 
 double pc_cut_flops_per_sequence(const pc_model *model, const pc_cut *cut) {

@@ -48,6 +48,7 @@ static void put_matrix(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role
     bool adds = role == PC_GEMM_WEIGHT_GRADIENT && b->sums_apart == 0;
     pc_wide read = pc_low_bytes(b, role, (pc_wide)m * k) + pc_low_bytes(b, role, (pc_wide)k * n);
     pc_wide written = (adds ? 2 * b->gradient_bytes : 2) * (pc_wide)m * n;
+    if (role == PC_GEMM_INPUT_GRADIENT && pc_adapter_adds(b, matrix)) read += 2 * (pc_wide)m * n;
     put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted, read + written);
     pc_operation *made = &b->operations->list[b->operations->count - 1];
     made->format = pc_low_format(b, role);
@@ -97,11 +98,11 @@ pc_flash_block pc_whole_flash(const pc_slice *slice) {
 }
 
 /* Heads of the keys are as many fewer than the queries' as their columns are. */
-static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int tensors) {
+static pc_wide flash_numbers(const pc_slice *x, const pc_flash_block *block, int tensors) {
     pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
     int64_t read = block->read > 0 ? block->read : block->keys;
     pc_wide of_keys = (pc_wide)block->heads * read * x->head_dim * x->key / x->query;
-    return 2 * (pc_wide)tensors * (of_queries + of_keys);
+    return (pc_wide)tensors * (of_queries + of_keys);
 }
 
 /* What a document, or a chunk, has of a piece of the sequence: ranks of context parallelism cut each likewise. */
@@ -125,7 +126,8 @@ void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *
     made->k = b->slice.head_dim;
     made->flops = fit(b, products * product);
     made->model_flops = b->is_again ? 0 : fit(b, counted * product);
-    made->bytes = fit(b, flash_bytes(&b->slice, block, tensors));
+    made->bytes = fit(b, pc_attention_bytes(b, flash_numbers(&b->slice, block, tensors)));
+    if (pc_attends_low(b)) made->format = PC_PRODUCT_FP8;
     made->is_below = block->is_below;
     made->is_causal = !block->is_below;
 }

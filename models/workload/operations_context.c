@@ -39,8 +39,9 @@ static pc_wide keys_of(const pc_slice *x) {
 
 static void exchange(pc_builder *b, const char *name, pc_wide elements) {
     if (b->slice.exchange == 1) return;
-    pc_add_context_collective(b, PC_GROUP_CP_A2A, PC_OPERATION_ALL_TO_ALL, name, 2 * elements, false);
-    add(b, name, "copy", elements, 2 * (2 + 2), 2);
+    pc_wide bytes = pc_attention_bytes(b, elements);
+    pc_add_context_collective(b, PC_GROUP_CP_A2A, PC_OPERATION_ALL_TO_ALL, name, bytes, false);
+    add(b, name, "copy", 4 * bytes, 1, 2);
 }
 
 static void exchange_inputs(pc_builder *b) {
@@ -72,7 +73,7 @@ static void add_steps(pc_builder *b, pc_gemm_role role, bool is_own, int64_t ste
     b->repeat = repeat * steps;
     if (tensors > 0)
         pc_add_context_collective(b, PC_GROUP_CP_RING, PC_OPERATION_RING, name_of_keys,
-                                  2 * (pc_wide)tensors * keys_of(&b->slice), true);
+                                  pc_attention_bytes(b, (pc_wide)tensors * keys_of(&b->slice)), true);
     pc_add_flash_block(b, role, &block);
     b->repeat = repeat;
 }
@@ -88,7 +89,7 @@ static void add_sums(pc_builder *b, const char *name, pc_wide elements, int laun
 /* Keys and values become one tensor before. A merge has a kernel for the sums of the softmax, too. */
 static void add_ring_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    add(b, name_of_keys, "copy", 2 * keys_of(x), 2 + 2, 1);
+    add(b, name_of_keys, "copy", 2 * pc_attention_bytes(b, 2 * keys_of(x)), 1, 1);
     add_steps(b, PC_GEMM_FORWARD, true, 1, 2);
     add_steps(b, PC_GEMM_FORWARD, false, x->ring - 2, 2);
     add_steps(b, PC_GEMM_FORWARD, false, 1, 0);

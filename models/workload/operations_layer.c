@@ -100,11 +100,15 @@ static void add_sights(pc_builder *b, void (*add_scores)(pc_builder *b)) {
 }
 
 static void add_attention_forward(pc_builder *b) {
+    pc_add_low_attention_inputs(b);
     add_sights(b, add_scores_forward);
+    pc_add_low_attention_output(b);
 }
 
 static void add_attention_backward(pc_builder *b) {
+    pc_add_low_attention_gradient(b);
     add_sights(b, add_scores_backward);
+    pc_add_low_attention_input_gradients(b);
 }
 
 /* With what else happens to queries and keys before or behind attention. */
@@ -223,7 +227,7 @@ static void add_attention_half(pc_builder *b) {
     pc_add_qk_norm(b);
     add_rotary(b);
     add_attention_forward(b);
-    pc_add_input_cast(b, &output, PC_MAKER_OTHER);
+    if (!pc_attention_hands_over(b)) pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
     pc_add_reduction(b, "attention_output", false);
     pc_add_adapter_forward(b, &output);
@@ -283,7 +287,7 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
         pc_add_qk_norm_backward(b);
         if (!b->is_eager) add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three become one */
     }
-    if (passes.b) pc_add_gradient_cast(b, &qkv, PC_MAKER_OTHER);
+    if (passes.b && !pc_attention_gives_low_gradient(b)) pc_add_gradient_cast(b, &qkv, PC_MAKER_OTHER);
     pc_add_column_backward(b, &qkv, passes);
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
     if (passes.w && pc_model_has_qkv_bias(b->model) && !(b->slice.frozen & (int32_t)PC_FROZEN_LAYERS))

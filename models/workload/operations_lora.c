@@ -58,6 +58,26 @@ static void add_product(pc_builder *b, const pc_matrix *matrix, pc_gemm_role rol
     b->low = low;
 }
 
+/* Products that add to what is there, and scale, in place of kernels of their own (te.ops: ForwardLinearScaleAdd,
+ * BackwardLinearScale, BackwardLinearAdd). Not with TP. */
+static bool adds_in_products(const pc_builder *b) {
+    return b->slice.fuses_operations && b->slice.ranks == 1;
+}
+
+bool pc_adapter_adds(const pc_builder *b, const pc_matrix *matrix) {
+    return adds_in_products(b) && pc_lora_is_at(&b->slice.lora, matrix->target) && pc_matrix_is_frozen(b, matrix);
+}
+
+/* Behind B's product, which may do it: it reads what it adds to. */
+static void add_scaled_output(pc_builder *b, pc_wide elements) {
+    if (adds_in_products(b)) {
+        b->operations->list[b->operations->count - 1].bytes += (int64_t)(2 * elements);
+        return;
+    }
+    add(b, "residual", elements, 2 + 2);
+    add(b, "add", elements, 2 + 2 + 2);
+}
+
 void pc_add_adapter_forward(pc_builder *b, const pc_matrix *matrix) {
     if (!pc_lora_is_at(&b->slice.lora, matrix->target)) return;
     adapter x = adapter_of(b, matrix);
@@ -66,20 +86,19 @@ void pc_add_adapter_forward(pc_builder *b, const pc_matrix *matrix) {
     add_exchange(b, matrix->is_column ? PC_OPERATION_ALL_GATHER : PC_OPERATION_ALL_REDUCE, x.rank);
     add_product(b, &x.up, PC_GEMM_FORWARD);
     if (!matrix->is_column) add_exchange(b, PC_OPERATION_ALL_GATHER, matrix->outputs);
-    add(b, "residual", x.outputs, 2 + 2);
-    add(b, "add", x.outputs, 2 + 2 + 2);
+    add_scaled_output(b, x.outputs);
 }
 
 /* The gradient of what B reads is a sum over the ranks in both. A row's output was scattered along the sequence: its
  * gradient is gathered. */
 static void add_input_gradients(pc_builder *b, const pc_matrix *matrix, const adapter *x) {
-    add(b, "residual", x->outputs, 2 + 2);
+    if (!adds_in_products(b)) add(b, "residual", x->outputs, 2 + 2);
     if (!matrix->is_column && b->slice.is_sequence_cut) add_exchange(b, PC_OPERATION_ALL_GATHER, matrix->outputs);
     add_product(b, &x->up, PC_GEMM_INPUT_GRADIENT);
     add_exchange(b, PC_OPERATION_ALL_REDUCE, x->rank);
     add_product(b, &x->down, PC_GEMM_INPUT_GRADIENT);
     if (b->slice.lora.dropout > 0) add(b, "dropout", x->inputs, 2 + 1 + 2);
-    add(b, "add", (pc_wide)b->slice.tokens * matrix->inputs, 2 + 2 + 2);
+    if (!adds_in_products(b)) add(b, "add", (pc_wide)b->slice.tokens * matrix->inputs, 2 + 2 + 2);
 }
 
 void pc_add_adapter_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes) {

@@ -81,6 +81,7 @@ static void cast_operand(pc_builder *b, const pc_operand *x, pc_gemm_role role) 
 
 static bool fuses(const pc_builder *b, pc_maker maker) {
     if (b->is_eager) return false;
+    if (maker == PC_MAKER_ACTIVATION && b->slice.fuses_operations) return true;
     return (maker == PC_MAKER_NORM && b->low->fuses_norm) || (maker == PC_MAKER_ACTIVATION && b->low->fuses_activation);
 }
 

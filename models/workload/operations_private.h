@@ -99,6 +99,8 @@ void pc_add_qk_norm_backward(pc_builder *b);
 
 /* Behind F's product of the matrix, or behind the reduction of what that puts out. */
 void pc_add_adapter_forward(pc_builder *b, const pc_matrix *matrix);
+/* Whether the frozen matrix's product for the input's gradient adds the adapter's to it: it reads that. */
+bool pc_adapter_adds(const pc_builder *b, const pc_matrix *matrix);
 /* What B and W add. The input's gradient is this rank's part, as that of the matrix is before its reduction. */
 void pc_add_adapter_backward(pc_builder *b, const pc_matrix *matrix, pc_backward passes);
 
@@ -120,6 +122,21 @@ void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role rol
 
 /* As pc_add_gather, of what the matrix's product of this role reads. */
 void pc_add_low_gather(pc_builder *b, const char *name, pc_gemm_role role, bool can_overlap);
+
+/* ---- operations_low_attention.c: attention in 8 bits; nothing where layers attend in 16 ---- */
+
+/* Whether these layers do; bytes of so many numbers of queries, keys, values or output as attention has them; whether
+ * the matrix behind it takes 8 bits from it, and gives them back; whether the matrix in front of it does. */
+bool pc_attends_low(const pc_builder *b);
+pc_wide pc_attention_bytes(const pc_builder *b, pc_wide elements);
+bool pc_attention_hands_over(const pc_builder *b);
+bool pc_attention_gives_low_gradient(const pc_builder *b);
+
+/* In F in front of attention and behind it; in B likewise. */
+void pc_add_low_attention_inputs(pc_builder *b);
+void pc_add_low_attention_output(pc_builder *b);
+void pc_add_low_attention_gradient(pc_builder *b);
+void pc_add_low_attention_input_gradients(pc_builder *b);
 
 /* ---- operations_context.c: attention where the sequence is cut over ranks of context parallelism ---- */
 

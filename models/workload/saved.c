@@ -40,25 +40,27 @@ pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice) {
 }
 
 /* Flash attention's backward pass reads its output, which is the next matrix's input where that is kept in 16 bits. */
-static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
-                          pc_saved_list *saved) {
+static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format, bool attends_low,
+                          int32_t modules, pc_saved_list *saved) {
     bool drops_core = modules & PC_RECOMPUTES_CORE_ATTN;
     bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart && pc_model_has_pre_norms(model);
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, query = (pc_wide)slice->tokens * slice->query;
     bool reads_output = model->attention == PC_ATTENTION_FLASH, is_few = pc_product_format_is_low(format);
+    bool has_own = is_few || attends_low;
+    int bytes = attends_low ? 1 : 2;
     if (pc_model_has_pre_norms(model)) add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
     add_again(saved, "qkv_input", PC_MODULE_QKV, operand_bytes(format, rows), PC_FOR_W, drops_norm, PC_MODULE_QKV);
     if (model->qk_norm != PC_QK_NORM_NONE)
         add(saved, "qk_norm_input", PC_MODULE_QK_NORM, 2 * (query + (pc_wide)slice->tokens * slice->key), PC_FOR_B);
-    add(saved, "query_key_value", PC_MODULE_CORE_ATTN, 2 * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B);
+    add(saved, "query_key_value", PC_MODULE_CORE_ATTN, bytes * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B);
     add_again(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B, drops_core,
               PC_MODULE_CORE_ATTN);
-    if (is_few && reads_output)
-        add_again(saved, "context", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, drops_core, PC_MODULE_CORE_ATTN);
+    if (has_own && reads_output)
+        add_again(saved, "context", PC_MODULE_CORE_ATTN, bytes * query, PC_FOR_B, drops_core, PC_MODULE_CORE_ATTN);
     else if (drops_core && reads_output)
         add_again(saved, "context_again", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, true, PC_MODULE_CORE_ATTN);
     add(saved, "attn_proj_input", PC_MODULE_ATTN_PROJ, operand_bytes(format, query),
-        PC_FOR_W | (!is_few && reads_output ? PC_FOR_B : 0));
+        PC_FOR_W | (!has_own && reads_output ? PC_FOR_B : 0));
     if (pc_model_has_post_norms(model))
         add(saved, "attn_post_norm_input", PC_MODULE_ATTN_POST_NORM, 2 * rows, PC_FOR_B);
     if (model->has_dropout) add(saved, "attn_mask", PC_MODULE_ATTN_RESIDUAL, rows, PC_FOR_B);
@@ -98,7 +100,7 @@ static void add_gradients(const pc_slice *slice, pc_product_format format, pc_sa
 void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved) {
     pc_product_format format = operand_format(model, is_low);
     saved->count = 0;
-    add_attention(model, slice, format, modules, saved);
+    add_attention(model, slice, format, is_low && slice->attention_is_low, modules, saved);
     add_mlp(model, slice, format, modules, saved);
     add_gradients(slice, format, saved);
     pc_saved_freeze(slice, saved);

@@ -40,6 +40,9 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .has_norms_apart =
                           cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
                       .stores_low_input = cut->stores_low_input,
+                      .attention_is_low = cut->attention_is_low,
+                      .attention_hands_low = cut->attention_hands_low,
+                      .fuses_operations = cut->fuses_operations,
                       .lora = cut->lora,
                       .frozen = pc_cut_frozen(cut),
                       .graphs = cut->graphs};
