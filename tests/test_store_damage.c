@@ -292,6 +292,15 @@ static const struct damage engine_damages[] = {
 
 enum { DAMAGES_MAX = 64 };
 
+static void check_refused(const folder *at, const char *const *changes, const struct damage *list, size_t count) {
+    change_copies(at, changes, count);
+    for (size_t i = 0; i < count; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s/%zu.h5", at->path, i);
+        assert_trace_refused(path, list[i].part);
+    }
+}
+
 static void assert_each_refused(const folder *at, const char *group, const struct damage *list, size_t count) {
     char lines[DAMAGES_MAX][160];
     const char *with_trace[DAMAGES_MAX];
@@ -300,16 +309,45 @@ static void assert_each_refused(const folder *at, const char *group, const struc
         snprintf(lines[i], sizeof lines[i], "t = f['%s']; %s", group, list[i].change);
         with_trace[i] = lines[i];
     }
-    change_copies(at, with_trace, count);
-    for (size_t i = 0; i < count; i++) {
-        char path[160];
-        snprintf(path, sizeof path, "%s/%zu.h5", at->path, i);
-        assert_trace_refused(path, list[i].part);
-    }
+    check_refused(at, with_trace, list, count);
 }
 
 static void transfers_and_blocks_out_of_range_are_refused(void **state) {
     assert_each_refused(*state, "traces/1", damages, sizeof damages / sizeof *damages);
+}
+
+/* Of levels and devices by kind: none below zero, each row's the level, and a device's together with its fullest row to
+ * be counted. */
+static void kinds_out_of_range_are_refused(void **state) {
+    static const struct damage of_kinds[] = {
+        {"t['level_mlp_bytes'][1] = -1", "level_attention_bytes"},
+        {"t['level_mlp_bytes'][1] += 1", "level_attention_bytes"},
+        {"t['level_mlp_bytes'][1] = t['level_norms_bytes'][1] = 2**63 - 1", "level_attention_bytes"},
+        {"t['device_gathered_bytes'][1] = -1", "device_gathered_bytes"},
+        {"t['device_mlp_bytes'][0] = -2**63", "device_mlp_bytes"},
+        {"t['device_parameters_bytes'][0] = t['device_gradients_bytes'][0] = 2**62", "device_gradients_bytes"},
+        {"t['device_step_bytes'][1] = 2**63 - 1", "device_step_bytes"},
+        {"t['level_bytes'][2] = t['level_attention_bytes'][2] = 2**63 - 1", "level_bytes"},
+        {"del t['level_head_bytes']", "level_head_bytes"},
+        {"del t['device_loss_bytes']", "device_loss_bytes"},
+    };
+    static const char kinds[] =
+        "L = t['level_bytes']; F = f['traces/1']\n"
+        "for n in 'attention mlp norms embedding head offloaded'.split(): F['level_%s_bytes' % n] = 0 * L[:]\n"
+        "F['level_attention_bytes'][:] = L[:]\n"
+        "for n in ('parameters gradients optimizer buffers activations peak_total capacity attention mlp norms "
+        "embedding head "
+        "offloaded boundary gathered context sequence recomputation loss copies step').split():\n"
+        "  F['device_%s_bytes' % n] = numpy.full(2, 1, dtype='i8')\n"
+        "F['device_peak_ps'] = numpy.zeros(2, dtype='i8')\n";
+    char changes[sizeof of_kinds / sizeof *of_kinds][1024];
+    const char *list[sizeof of_kinds / sizeof *of_kinds];
+    const folder *at = *state;
+    for (size_t i = 0; i < sizeof of_kinds / sizeof *of_kinds; i++) {
+        snprintf(changes[i], sizeof changes[i], "t = f['traces/1']\n%s%s", kinds, of_kinds[i].change);
+        list[i] = changes[i];
+    }
+    check_refused(at, list, of_kinds, sizeof of_kinds / sizeof *of_kinds);
 }
 
 static void engine_traces_out_of_range_are_refused(void **state) {
@@ -472,6 +510,7 @@ int main(void) {
         TEST(a_length_decides_no_allocation),
         TEST(traces_out_of_range_are_refused),
         TEST(transfers_and_blocks_out_of_range_are_refused),
+        TEST(kinds_out_of_range_are_refused),
         TEST(engine_traces_out_of_range_are_refused),
         TEST(older_traces_are_read),
         TEST(damaged_scenarios_are_refused),

@@ -30,6 +30,8 @@ static inline bool pc_store_is_within(int64_t value, int64_t least, int64_t limi
 /* The trace of one run as a group of its own; and back. PC_ERROR_INPUT if the group is not a trace. */
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *record, pc_error *error);
+/* Of its passes, levels, kinds and transfers; PC_ERROR_INPUT and the dataset whose numbers cannot be. */
+pc_code pc_store_trace_check(const pc_trace_record *record, pc_error *error);
 
 /* The block in it, where there is one; and back, into a record that has the rest. */
 pc_code pc_store_block_write(hid_t group, const pc_block *block, pc_error *error);

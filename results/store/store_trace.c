@@ -359,68 +359,6 @@ static pc_code read_memory(hid_t group, pc_trace_record *record, pc_error *error
     return code;
 }
 
-/* The part of "pass_chunk", "transfer_chunk" and so on that is out of range; NULL if all is well. */
-static const char *fault_of(const pc_trace_record *record, const pc_pass *pass, pc_time start_ps, pc_time end_ps) {
-    if (!pc_store_is_within(pass->chunk, 0, record->chunks)) return "chunk";
-    if (!pc_store_is_within(pass->kind, 0, PC_PASS_KINDS)) return "kind";
-    if (!pc_store_is_within(pass->microbatch, 0, record->microbatches)) return "microbatch";
-    if (start_ps < 0) return "start_ps";
-    return end_ps < start_ps ? "end_ps" : NULL;
-}
-
-static pc_code refuse_part(pc_error *error, const char *of, const char *part) {
-    char name[64];
-    snprintf(name, sizeof name, "%s_%s", of, part);
-    return pc_store_refuse(error, name);
-}
-
-/* A microbatch has at least an F and a B on every stage that it visits, and so on one chunk in two; whoever makes room
- * for what the shape says makes it for what the file has. A run that ended for want of memory has fewer. */
-static bool has_its_passes(const pc_trace_record *record) {
-    int64_t all = (int64_t)record->devices * record->chunks * record->microbatches;
-    return record->replay.out_of_memory || all <= record->replay.trace.pass_count;
-}
-
-static bool adds_up(const pc_activation_bytes *kinds, int64_t sum) {
-    for (int kind = 0; kind < PC_ACTIVATION_KINDS; kind++) {
-        if (kinds->of[kind] < 0 || kinds->of[kind] > sum) return false;
-        sum -= kinds->of[kind];
-    }
-    return sum == 0;
-}
-
-/* Whoever draws or exports the trace uses these numbers as indices. */
-static pc_code check_passes(const pc_trace_record *record, pc_error *error) {
-    const pc_replay_trace *trace = &record->replay.trace;
-    if (!has_its_passes(record)) return pc_store_refuse(error, "microbatches");
-    for (int64_t i = 0; i < trace->pass_count; i++) {
-        const char *fault = fault_of(record, &trace->pass[i], trace->pass_start_ps[i], trace->pass_end_ps[i]);
-        if (!pc_store_is_within(trace->pass_device[i], 0, record->devices)) fault = "device";
-        if (fault) return refuse_part(error, "pass", fault);
-    }
-    for (int64_t i = 0; i < trace->level_count; i++) {
-        if (!pc_store_is_within(trace->level_device[i], 0, record->devices))
-            return pc_store_refuse(error, "level_device");
-        if (trace->level_time_ps[i] < 0) return pc_store_refuse(error, "level_time_ps");
-        if (trace->level_kinds && !adds_up(&trace->level_kinds[i], trace->level_bytes[i]))
-            return pc_store_refuse(error, kind_columns[0].field.name);
-    }
-    return PC_OK;
-}
-
-static pc_code check_transfers(const pc_trace_record *record, pc_error *error) {
-    const pc_replay_trace *trace = &record->replay.trace;
-    for (int64_t i = 0; i < trace->transfer_count; i++) {
-        int from = trace->transfer_from[i], to = trace->transfer_to[i];
-        const char *fault =
-            fault_of(record, &trace->transfer_pass[i], trace->transfer_start_ps[i], trace->transfer_end_ps[i]);
-        if (!pc_store_is_within(from, 0, record->devices)) fault = "from";
-        if (!pc_store_is_within(to, 0, record->devices) || from == to) fault = "to";
-        if (fault) return refuse_part(error, "transfer", fault);
-    }
-    return PC_OK;
-}
-
 pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *error) {
     pc_trace_record record = {0};
     bool is_out_of_memory = false;
@@ -428,8 +366,7 @@ pc_code pc_store_trace_read(hid_t group, pc_trace_record *result, pc_error *erro
     if (!code && is_out_of_memory) code = read_out_of_memory(group, &record, error);
     if (!code) code = read_columns(group, &record, error);
     if (!code) code = read_memory(group, &record, error);
-    if (!code) code = check_passes(&record, error);
-    if (!code) code = check_transfers(&record, error);
+    if (!code) code = pc_store_trace_check(&record, error);
     if (!code) code = pc_store_block_read(group, &record, error);
     if (!code) code = pc_store_engine_read(group, &record, error);
     if (code)
