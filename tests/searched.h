@@ -1,6 +1,9 @@
-/* searched.h: what the names of searched schedules promise, for tests. */
+/* searched.h: what the names of searched schedules promise, and costs to search for, for tests. */
 #ifndef PC_TESTS_SEARCHED_H
 #define PC_TESTS_SEARCHED_H
+
+#include "models/schedule/costs.h"
+#include "tests/support.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -15,6 +18,18 @@ static inline int64_t searched_microbatches(const char *name, int p) {
     if (strcmp(name, "zb-two-thirds") == 0) return 2 * (p / 3) + 2 < p ? 2 * (p / 3) + 2 : p;
     if (strcmp(name, "interleaved-adaptive") == 0) return 2 * p;
     return strcmp(name, "zb-2p") == 0 ? 2 * p : p;
+}
+
+/* F, B and W take 1 and BW takes 2; a microbatch has so many bytes in each chunk. */
+static inline pc_costs searched_costs(int p, int chunks, int64_t bytes) {
+    pc_costs costs;
+    assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
+    for (int i = 0; i < p * chunks; i++) {
+        for (int kind = 0; kind < PC_PASS_KINDS; kind++)
+            costs.duration_ps[i * PC_PASS_KINDS + kind] = kind == PC_PASS_BW ? 2 : 1;
+        costs.activation_bytes[i] = bytes;
+    }
+    return costs;
 }
 
 #endif
