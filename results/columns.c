@@ -245,6 +245,8 @@ static const pc_column columns[] = {
     KIND("memory_copies_gib", COPIES, "the same: layers on their way to the host and back"),
     KIND("memory_step_gib", STEP, "the same: what the step needs beyond the peak of activations"),
     KIND("memory_workspace_gib", WORKSPACE, "the same: what libraries keep, as gradients that nobody reads"),
+    COLUMN(memory_allocated_gib, NUMBER, "GiB",
+           "of memory_gib_max what torch counts as allocated: less what CUDA graphs hold for themselves"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -240,6 +240,7 @@ static void take_bytes(const pc_run_result *result, pc_run_row *row) {
     row->buffers_gib_max = gib_if_known(result->buffers_bytes);
     row->memory_gib_max = gib_if_known(result->memory_bytes);
     row->host_memory_gib_max = gib_if_known(result->host_memory_bytes);
+    row->memory_allocated_gib = gib_if_known(result->memory_allocated_bytes);
     row->memory_peak_s = result->memory_peak_s;
     for (int kind = 0; kind < PC_MEMORY_KINDS; kind++)
         row->memory_gib_of[kind] = gib_if_known(result->memory_bytes_of[kind]);

@@ -91,7 +91,7 @@ typedef struct pc_run_row {
     double iteration_s_low, iteration_s_high, memory_gib_low, memory_gib_high;
     char kind[PC_KIND_SIZE];
     char iteration_basis[PC_BASIS_SIZE], memory_basis[PC_BASIS_SIZE];
-    double host_memory_gib_max;
+    double host_memory_gib_max, memory_allocated_gib;
     double offload_fraction; /* of `offload: selective` */
 } pc_run_row;
 

@@ -4,7 +4,7 @@
  * A kind is a family of GPUs, a software and how state is sharded: "h100 megatron zero-1". Its line has quantiles of
  * measured over forecast: of ten runs like those that were compared, one is below `low`, one above `high`. They are
  * learned by tests/golden/intervals.py; docs/accuracy.md says how. The first line that fits a run is its line: its own
- * kind and scale, its kind, its family of GPUs; the last fits all, and is wide: the unknown.
+ * kind and scale, its kind, of memory its program, its family of GPUs; the last fits all, and is wide: the unknown.
  */
 #ifndef PC_SCENARIOS_INTERVALS_H
 #define PC_SCENARIOS_INTERVALS_H
@@ -44,7 +44,7 @@ typedef struct pc_interval_kind {
     char software[PC_KIND_PART_SIZE]; /* "megatron" also of nemo, and where nothing is said: the defaults are its */
     const char *sharding;  /* "zero-1" (or none), "zero-2", "zero-3"; "hybrid": over a group of the replicas */
     const char *precision; /* of the products, where it is low: "fp8"; or "fine-tuning", with frozen parts. Only the
-                            * unknown fits such a run, for the lines are of others. NULL: neither */
+                            * unknown, and lines of no GPU, fit such a run, for others are of 16 bits. NULL: neither */
     int64_t gpus;
 } pc_interval_kind;
 

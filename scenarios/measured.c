@@ -57,6 +57,7 @@ static const struct column_name {
     {"iteration_s", PC_MEASURED_STEP},
     {"memory_gib", PC_MEASURED_MEMORY},
     {"memory_gib_max", PC_MEASURED_MEMORY},
+    {"memory_allocated_gb", PC_MEASURED_ALLOCATED},
     /* Known, and not read. */
     {"source", PC_MEASURED_COLUMNS},
     {"commit", PC_MEASURED_COLUMNS},

@@ -42,6 +42,7 @@ typedef enum pc_measured_column {
     PC_MEASURED_TOKENS,
     PC_MEASURED_STEP,
     PC_MEASURED_MEMORY,
+    PC_MEASURED_ALLOCATED,
     PC_MEASURED_COLUMNS
 } pc_measured_column;
 
@@ -86,6 +87,7 @@ typedef struct pc_measured_run {
     bool says_recompute; /* the row does; else `recompute` is none */
     double step_s;       /* measured: the step, or global_batch * seq_len / (tokens/s a GPU * gpus) */
     double memory_gib;   /* measured */
+    bool is_allocated;   /* that is what torch counts (memory_allocated_gib) */
     char missing[PC_MEASURED_MISSING_SIZE]; /* features and facts without which it cannot be asked: "moe;cp" */
 } pc_measured_run;
 

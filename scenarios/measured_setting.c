@@ -1,6 +1,7 @@
 /* A row of measured runs as a run: what its cells say, what is missing, and the case of a scenario that it is. */
 #include "scenarios/measured.h"
 
+#include "engine/numbers.h"
 #include "models/schedule/generate.h"
 #include "models/workload/recompute.h"
 #include "scenarios/library.h"
@@ -136,10 +137,13 @@ static void check_numbers(const row_reader *r, int64_t accumulation) {
 
 static pc_code read_measurements(const row_reader *r) {
     pc_measured_run *run = r->run;
-    double tokens = NAN;
+    double tokens = NAN, allocated_gb = NAN;
     pc_code code = read_number(r, PC_MEASURED_STEP, &run->step_s);
     if (!code) code = read_number(r, PC_MEASURED_TOKENS, &tokens);
     if (!code) code = read_number(r, PC_MEASURED_MEMORY, &run->memory_gib);
+    if (!code) code = read_number(r, PC_MEASURED_ALLOCATED, &allocated_gb);
+    run->is_allocated = isnan(run->memory_gib) && !isnan(allocated_gb);
+    if (run->is_allocated) run->memory_gib = allocated_gb * 1e9 / PC_BYTES_PER_GIB;
     if (code || !isnan(run->step_s) || isnan(tokens)) return code;
     if (run->global_batch > 0 && run->seq_len > 0 && run->gpus > 0)
         run->step_s = (double)run->global_batch * (double)run->seq_len / (tokens * (double)run->gpus);

@@ -243,8 +243,9 @@ static pc_code take_row(void *context, const pc_run_spec *spec, const pc_run_row
     }
     row->forecast_s = found->iteration_s;
     row->forecast_low_s = found->iteration_s_low, row->forecast_high_s = found->iteration_s_high;
-    row->forecast_gib = found->memory_gib_max;
-    row->forecast_gib_low = found->memory_gib_low, row->forecast_gib_high = found->memory_gib_high;
+    double counted = row->run.is_allocated ? found->memory_allocated_gib / found->memory_gib_max : 1.0;
+    row->forecast_gib = row->run.is_allocated ? found->memory_allocated_gib : found->memory_gib_max;
+    row->forecast_gib_low = counted * found->memory_gib_low, row->forecast_gib_high = counted * found->memory_gib_high;
     snprintf(row->kind, sizeof row->kind, "%s", found->kind);
     snprintf(row->basis, sizeof row->basis, "%s", found->iteration_basis);
     s->done++;

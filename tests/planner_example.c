@@ -102,6 +102,7 @@ static void draw_program(pc_iteration_spec *spec) {
     if (toss(&own)) draw_units(&own, spec);
     draw_offload(&own, spec);
     draw_optimizer(&own, spec);
+    spec->cut.graphs = (int32_t)test_between(&own, 0, PC_GRAPHS_ITERATION);
 }
 
 static pc_plan_base draw_base(test_random *random) {

@@ -126,6 +126,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
         spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     }
+    spec.cut.graphs = (int32_t)test_between(&own, 0, PC_GRAPHS_ITERATION);
     spec.overlaps_tp = toss(random);
     spec.overhead_ps = toss(random) ? 0 : 123456789;
     spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
@@ -212,7 +213,8 @@ static bool is_between(const pc_engine_trace *seen, int64_t row, bool has_copies
     return has_copies && !is_last;
 }
 
-/* Levels of the replay are those of activations; the engine's all that is held, the step's bytes with it. */
+/* Levels of the replay are those of activations; the engine's all that is held, the step's bytes with it, but not what
+ * CUDA graphs keep beside these. */
 static void check_levels(const pc_iteration_spec *spec, const pc_iteration *iteration) {
     bool has_copies = pc_offload_is_beside_passes(&spec->cut.offload);
     const pc_engine_trace *seen = &iteration->replay.engine;
@@ -229,7 +231,8 @@ static void check_levels(const pc_iteration_spec *spec, const pc_iteration *iter
                 assert_int_equal(seen->memory_bytes[row] - fixed, trace->level_bytes[level]);
             level++;
         }
-        assert_int_equal(most, iteration->memory[d].peak_bytes);
+        if (spec->cut.graphs == 0) assert_int_equal(most, iteration->memory[d].peak_bytes);
+        assert_true(most <= iteration->memory[d].peak_bytes);
         assert_int_equal(seen->memory_capacity_bytes[d], iteration->memory[d].capacity_bytes);
     }
     assert_int_equal(row, seen->memory_count);

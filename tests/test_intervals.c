@@ -43,6 +43,20 @@ static void test_fall_back(void **state) {
     assert_null(pc_interval_find_in(LINES, 2, PC_INTERVAL_MEMORY, &(pc_interval_kind){.sharding = ""}));
 }
 
+/* Of memory programs have lines, for any GPU and precision; of time they have none. */
+static void test_programs_have_memory(void **state) {
+    (void)state;
+    pc_interval_kind kind = {
+        .gpu = "h100", .software = "megatron", .sharding = "zero-1", .precision = "fp8", .gpus = 32};
+    const pc_interval_line *memory = pc_interval_find(PC_INTERVAL_MEMORY, &kind);
+    const pc_interval_line *time = pc_interval_find(PC_INTERVAL_TIME, &kind);
+    assert_string_equal(memory->gpu, "");
+    assert_string_equal(memory->software, "megatron");
+    assert_string_equal(time->software, "");
+    snprintf(kind.software, sizeof kind.software, "a program of its own");
+    assert_string_equal(pc_interval_find(PC_INTERVAL_MEMORY, &kind)->software, "");
+}
+
 /* What was learned from 16 bits says nothing of fewer: of these the unknown is the line, whatever the GPU. */
 static void test_low_precision_is_unknown(void **state) {
     (void)state;
@@ -120,7 +134,7 @@ static void test_library(void **state) {
         assert_true(line->high / line->low <= (1 + 1e-3) * unknown->high / unknown->low);
         assert_true(line->least_measured >= 1 && line->most_measured >= line->least_measured && line->doubling >= 0.0);
         assert_true(line->pair >= 0.0 && strlen(line->basis) < PC_BASIS_SIZE);
-        assert_true((line == unknown) == (line->gpu[0] == '\0'));
+        assert_true((line == unknown) == (line->gpu[0] == '\0' && line->software[0] == '\0'));
         assert_true((line == unknown) == (strncmp(line->basis, "the unknown", 11) == 0));
     }
 }
@@ -265,6 +279,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fall_back),
         cmocka_unit_test(test_low_precision_is_unknown),
+        cmocka_unit_test(test_programs_have_memory),
         cmocka_unit_test(test_interval),
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_rounding),

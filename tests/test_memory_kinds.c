@@ -115,6 +115,7 @@ static void draw_savers(test_random *random, pc_iteration_spec *spec) {
     if (test_between(random, 0, 2) == 0) spec->cut.zero = (int)test_between(random, 2, 3);
     if (test_between(random, 0, 2) == 0) spec->cut.gradient_bytes = 2;
     spec->cut.dummy_wgrad = spec->cut.gradient_bytes == 2;
+    spec->cut.graphs = (int32_t)(spec->cut.microbatches % 3) * (spec->cut.gradient_bytes == 2);
     if (test_between(random, 0, 2) == 0) spec->engine = PC_ENGINE_EVENTS;
     if (spec->cut.pp == 1 && test_between(random, 0, 1)) {
         spec->cut.recompute = PC_RECOMPUTE_NONE;

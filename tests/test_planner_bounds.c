@@ -42,10 +42,11 @@ typedef struct what_was_seen {
 } what_was_seen;
 
 /* Of an order of its own, whose parts between the first and the last, of a stage, are alike: no recipe leaves some
- * layers wide, and none has a layer more. Bounds know nothing of S and T, nor of copies beside passes. */
+ * layers wide, and none has a layer more. Bounds know nothing of S and T, of copies beside passes, nor of
+ * what CUDA graphs keep beside the step. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
     const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    if (choice->offload & PC_OFFLOAD_BESIDE_PASSES) return false;
+    if (choice->offload & PC_OFFLOAD_BESIDE_PASSES || space->bases[choice->base].spec.cut.graphs) return false;
     if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
     bool is_cut = pc_placement_has_slices(choice->generator->placement); /* whose slices of one part differ */
     bool has_vocab = choice->generator->barriers != PC_BARRIERS_NONE;

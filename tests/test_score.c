@@ -328,6 +328,24 @@ static void test_recomputation(void **state) {
     assert_string_equal(run.software, "torch-eager");
 }
 
+/* GB of 10^9 bytes, as torch counts them; where both are given GiB count. */
+static void test_allocated_memory(void **state) {
+    const folder *at = *state;
+    pc_measured m;
+    pc_measured_run run;
+    char bad[64] = "";
+    read_table(at,
+               "model,system,gpus,gbs,mbs,seq,memory_gib,memory_allocated_gb\n"
+               "llama3-8b,H100,8,8,1,2048,,53.6870912\n"
+               "llama3-8b,H100,8,8,1,2048,60,53.6870912\n",
+               bad, &m);
+    assert_int_equal(pc_measured_run_of(&m, 0, &run, NULL), PC_OK);
+    assert_true(run.is_allocated && run.memory_gib == 50.0);
+    assert_int_equal(pc_measured_run_of(&m, 1, &run, NULL), PC_OK);
+    assert_true(!run.is_allocated && run.memory_gib == 60.0);
+    pc_measured_free(&m);
+}
+
 /* 64 GPUs, tp 4, pp 4: 4 replicas. */
 static void test_settings(void **state) {
     const folder *at = *state;
@@ -598,11 +616,22 @@ int main(void) {
     static char name[] = "m.csv";
 #define IN_FOLDER(test) cmocka_unit_test_prestate_setup_teardown(test, make_folder, remove_folder, name)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_reading),         cmocka_unit_test(test_names),  cmocka_unit_test(test_recipes),
-        IN_FOLDER(test_adapters),        IN_FOLDER(test_conditions),    IN_FOLDER(test_models_and_machines),
-        IN_FOLDER(test_what_is_missing), IN_FOLDER(test_recomputation), IN_FOLDER(test_settings),
-        IN_FOLDER(test_bad_cells),       IN_FOLDER(test_sums),          IN_FOLDER(test_pairs),
-        IN_FOLDER(test_groups),          IN_FOLDER(test_forecasts),     IN_FOLDER(test_sets),
+        IN_FOLDER(test_reading),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_recipes),
+        IN_FOLDER(test_adapters),
+        IN_FOLDER(test_conditions),
+        IN_FOLDER(test_models_and_machines),
+        IN_FOLDER(test_what_is_missing),
+        IN_FOLDER(test_recomputation),
+        IN_FOLDER(test_allocated_memory),
+        IN_FOLDER(test_settings),
+        IN_FOLDER(test_bad_cells),
+        IN_FOLDER(test_sums),
+        IN_FOLDER(test_pairs),
+        IN_FOLDER(test_groups),
+        IN_FOLDER(test_forecasts),
+        IN_FOLDER(test_sets),
         IN_FOLDER(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "engine/numbers.h"
 #include "models/schedule/copy_levels.h"
 #include "models/schedule/dependencies.h"
+#include "models/training/graph_pools.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -129,8 +130,14 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
     return found;
 }
 
+/* Activations fit, but not the step beside what CUDA graphs keep of them. */
 static void note_activations(const pc_outline *outline, int device, pc_time full_ps, pc_iteration *iteration) {
     char when[48];
+    if (full_ps < 0) {
+        note(outline, device, "gradients in fp32", "beside CUDA graphs at the step",
+             iteration->memory[device].peak_bytes, iteration);
+        return;
+    }
     pc_write_message(when, sizeof when, "at %.4g s", pc_time_to_seconds(full_ps));
     note(outline, device, "activations", when, iteration->memory[device].peak_bytes, iteration);
 }
@@ -177,6 +184,22 @@ static void add_host(const pc_outline *outline, const pc_schedule *schedule, con
 
 /* ---- activations of a schedule ---- */
 
+/* The step comes when activations are gone, but for those in graphs' pools, of which the engine knows nothing. */
+static void add_step(const pc_outline *outline, const pc_schedule *schedule, const int64_t *seen_bytes, int device,
+                     pc_device_memory *x) {
+    const pc_device_outline *held = &outline->device[device];
+    pc_graph_pools pools = {.outside = x->activations};
+    if (outline->cut.graphs) pools = pc_graph_pools_of(outline, schedule, device);
+    int64_t fixed = pc_outline_fixed(outline, device);
+    int64_t step_bytes = held->step_bytes > 0 ? held->step_bytes + pools.held : 0;
+    int64_t counted = pc_max(pools.outside, step_bytes - pools.hidden);
+    if (step_bytes > x->activations) x->buffers += step_bytes - x->activations;
+    x->peak_bytes = fixed + pc_max(step_bytes, x->activations);
+    if (seen_bytes) x->peak_bytes = outline->cut.graphs ? pc_max(*seen_bytes, fixed + step_bytes) : *seen_bytes;
+    x->allocated_bytes =
+        outline->cut.graphs ? pc_min(x->peak_bytes, fixed - held->graph_bytes + counted) : x->peak_bytes;
+}
+
 /* Where copies run beside passes, their levels say it. */
 static climb climb_levels(const pc_copy_levels *levels, int64_t room_bytes, int d) {
     climb found = {.full_ps = -1};
@@ -210,15 +233,10 @@ pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *s
         climb found =
             has_copies ? climb_levels(&levels, room, d) : climb_stage(schedule, &index, costs, room, start_ps, d);
         pc_device_memory *x = &iteration->memory[d];
-        int64_t step_bytes = outline->device[d].step_bytes;
         x->activations = found.peak;
-        if (step_bytes > found.peak) x->buffers += step_bytes - found.peak;
-        x->peak_bytes = x->parameters + x->gradients + x->optimizer + x->buffers + found.peak;
         x->peak_ps = found.peak_ps;
-        if (seen) {
-            x->peak_bytes = seen->peak_bytes[d];
-            found.full_ps = seen->overdrawn_ps[d];
-        }
+        add_step(outline, schedule, seen ? &seen->peak_bytes[d] : NULL, d, x);
+        if (seen) found.full_ps = seen->overdrawn_ps[d];
         if (x->peak_bytes - x->capacity_bytes <= missing) continue;
         missing = x->peak_bytes - x->capacity_bytes;
         full_ps = found.full_ps;

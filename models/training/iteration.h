@@ -158,6 +158,7 @@ extern const char *const pc_memory_kind_names[PC_MEMORY_KINDS + 1];
 typedef struct pc_device_memory {
     int64_t parameters, gradients, optimizer, buffers, activations; /* activations: at the peak */
     int64_t peak_bytes;
+    int64_t allocated_bytes; /* as torch counts them: less what CUDA graphs' pools hide (graph_pools.h) */
     pc_time peak_ps;
     int64_t capacity_bytes;
     int64_t host_bytes; /* of the host's memory, for this GPU, the most */

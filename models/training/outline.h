@@ -42,9 +42,10 @@ typedef struct pc_part_cost {
     pc_part part;
     pc_pass_cost pass[PC_PASS_KINDS]; /* of the kinds that the schedule has */
     pc_part_activation activation;
-    int64_t parameters;  /* of one TP rank */
-    int64_t trained;     /* of them, those that have gradients (pc_part_trained) */
-    int64_t low_weights; /* of them, those that a recipe has in few bits (pc_part_low_weights) */
+    int64_t pooled, hidden; /* of a microbatch, in CUDA graphs' pools (graph_pools.h) */
+    int64_t parameters;     /* of one TP rank */
+    int64_t trained;        /* of them, those that have gradients (pc_part_trained) */
+    int64_t low_weights;    /* of them, those that a recipe has in few bits (pc_part_low_weights) */
 } pc_part_cost;
 
 /* What a unit of ZeRO 3 takes when alone, and what a GPU sends for it. Its copies are kernels. */
@@ -77,6 +78,7 @@ typedef struct pc_device_outline {
     int64_t low_weights;     /* of all, those of few bits */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t workspace_bytes; /* of the buffers, what libraries keep: dummy gradients (dummy_wgrad.h) */
+    int64_t graph_bytes;     /* of them, what passes work with in a graph of the whole iteration */
     int64_t step_bytes;      /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes;  /* in all */
     int64_t host_bytes;      /* of state that is on the host */

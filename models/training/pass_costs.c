@@ -13,6 +13,7 @@
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
+#include "models/training/graph_pools.h"
 #include "models/training/outline_units.h"
 
 #include <math.h>
@@ -150,6 +151,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     const pc_generator *generator = spec->generator;
     pc_code code = pc_part_activations(&spec->model, &outline->cut, &made->part, pc_outline_forms(outline),
                                        &made->activation, error);
+    if (!code) pc_graph_pools_share(outline, made);
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);

@@ -54,6 +54,7 @@ static pc_run_result no_result(void) {
                             .optimizer_bytes = -1,
                             .buffers_bytes = -1,
                             .memory_bytes = -1,
+                            .memory_allocated_bytes = -1,
                             .host_memory_bytes = -1,
                             .memory_peak_s = none,
                             .bad_days = pc_bad_days_none(),
@@ -223,6 +224,7 @@ static void take_memory(const pc_iteration *iteration, pc_run_result *result) {
         result->gradients_bytes = larger(m->gradients, result->gradients_bytes);
         result->optimizer_bytes = larger(m->optimizer, result->optimizer_bytes);
         result->buffers_bytes = larger(m->buffers, result->buffers_bytes);
+        result->memory_allocated_bytes = larger(m->allocated_bytes, result->memory_allocated_bytes);
         result->host_memory_bytes = larger(m->host_bytes, result->host_memory_bytes);
         if (m->peak_bytes <= result->memory_bytes) continue;
         result->memory_bytes = m->peak_bytes;

@@ -108,6 +108,7 @@ typedef struct pc_run_result {
     int64_t activation_bytes, parameters_bytes, gradients_bytes, optimizer_bytes, buffers_bytes, memory_bytes;
     int64_t memory_bytes_of[PC_MEMORY_KINDS]; /* on the fullest stage's GPU, where the status is OK */
     int64_t host_memory_bytes;                /* a GPU's share of what is on the host */
+    int64_t memory_allocated_bytes;           /* as torch counts them, the most over stages (iteration.h) */
     double memory_peak_s;                     /* when the fullest stage is at its fullest */
     pc_bad_days_result bad_days;
     double training_s; /* all of the spec's tokens: by the goodput where jobs were sampled, by the mean iteration where

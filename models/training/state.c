@@ -399,7 +399,8 @@ static void add_memory(pc_outline *outline, int d) {
     pc_outline_move_state(outline, count, x);
     x->workspace_bytes = workspace_bytes(outline, d);
     x->fixed_buffers = working + buffer_bytes(outline, d) + x->workspace_bytes;
-    x->step_bytes = pc_max(copy - working, 0); /* nothing else is at work then */
+    x->graph_bytes = outline->cut.graphs & (int32_t)PC_GRAPHS_ITERATION ? working : 0;
+    x->step_bytes = pc_max(copy - (working - x->graph_bytes), 0); /* nothing else is at work then; a pool stays */
     x->capacity_bytes = pc_iteration_capacity(spec);
 }
 

@@ -8,7 +8,7 @@ import re
 import typing
 
 FILE = "megatron_bridge_perf_recipes"
-COLUMNS = ("setting.cuda_graph_impl", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces",
+COLUMNS = ("setting.cuda_graph_impl", "setting.cuda_graph_scope", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces",
            "setting.cp_comm_type", "setting.model.document_length")
 
 # Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
@@ -22,6 +22,7 @@ PRECISIONS = {"bf16": "bf16", "fp8": "fp8cs", "fp8cs": "fp8cs", "fp8mx": "fp8mx"
 
 class Key(typing.NamedTuple):
     """By which a row has its recipe."""
+    task: str  # "pretrain" or "sft"
     model: str
     gpu: str
     precision: str
@@ -39,13 +40,15 @@ def model_of(text):
 
 def key_of_recipe(recipe):
     parts = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size", "micro_batch_size")
-    return Key(recipe["model"], recipe["system"], recipe["precision"], tuple(recipe[part] for part in parts))
+    tp, pp, cp, mbs = (recipe[part] for part in parts)
+    return Key(recipe["task"], recipe["model"], recipe["system"], recipe["precision"], (tp, pp, cp or "1", mbs))
 
 
 def key_of_row(row):
-    gpu = re.sub("^dgx", "", squeezed(row["system"]))
+    gpu = re.sub("^dgx", "", squeezed(row["system"].split(" ")[0]))  # "H100 80GB", "DGX-GB200"
     parts = (row["tp"], row["pp"], row["cp"] or "1", row["mbs"])
-    return Key(model_of(row["model"]), gpu, PRECISIONS.get(squeezed(row["precision"]), ""), parts)
+    task = "sft" if row.get("task") == "SFT" else "pretrain"
+    return Key(task, model_of(row["model"]), gpu, PRECISIONS.get(squeezed(row["precision"]), ""), parts)
 
 
 def settings_of(recipe):
@@ -53,14 +56,17 @@ def settings_of(recipe):
     key, found = key_of_recipe(recipe), {}
     if recipe["cuda_graph_impl"] == "local" and "full_iteration" in recipe["cuda_graph_scope"]:
         found["setting.cuda_graph_impl"] = "full_iteration"
+    if recipe["cuda_graph_impl"] == "transformer_engine" and recipe["task"] == "sft":
+        found["setting.cuda_graph_impl"] = "transformer_engine"
+        found["setting.cuda_graph_scope"] = ",".join(re.findall("[a-z_]+", recipe["cuda_graph_scope"]))
     if recipe["cpu_offloading"] == "True":
-        found["setting.activation_offload_layers"] = str(OFFLOADED[key[:3]])
+        found["setting.activation_offload_layers"] = str(OFFLOADED[key[1:4]])
     return found
 
 
 def is_known(recipe):
     """What it offloads is known of those that are asked."""
-    return recipe["cpu_offloading"] != "True" or key_of_recipe(recipe)[:3] in OFFLOADED
+    return recipe["cpu_offloading"] != "True" or key_of_recipe(recipe)[1:4] in OFFLOADED
 
 
 def read(folder):
@@ -70,7 +76,7 @@ def read(folder):
         return {}
     with open(path, newline="") as file:
         return {key_of_recipe(recipe): settings_of(recipe) for recipe in csv.DictReader(file)
-                if recipe["task"] == "pretrain" and is_known(recipe)}
+                if recipe["task"] in ("pretrain", "sft") and is_known(recipe)}
 
 
 def is_mlperf_405b(row):

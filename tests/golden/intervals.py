@@ -76,6 +76,12 @@ def training_runs(pipecast, root):
     return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_learned_from(row)]
 
 
+def run_of_memory(row):
+    """Some rows with memory have no time."""
+    timed = {**row, "measured_s": row["measured_s"] or row["forecast_s"]}
+    return run_of_score(timed, source_of(row))._replace(log=-math.log1p(row["memory_error"]))
+
+
 def run_of_row(row, source, model, ratio, extra=()):
     cut = tuple(row[column] for column in ("microbatch_size", "seq_len", "tp", "pp", "virtual_pp", "recompute", "schedule"))
     return Run(source, row["kind"], int(row["gpus"]), model, (model, row["gpus"], row["dp"], cut, *extra), (model, *cut, *extra),
@@ -114,7 +120,7 @@ def times(pipecast, root):
 
 
 def memories(pipecast, root):
-    """What 'Zero Bubble' publishes, to which no memory is fitted, and the rows of others that have any."""
+    """What 'Zero Bubble' publishes, to which no memory is fitted, and the rows of others that have any, of few bits, too."""
     runs = []
     for name in ("zero_bubble_throughput", "zero_bubble_v_throughput"):
         rows = accuracy.run(pipecast, root / f"scenarios/paper/{name}.yaml")
@@ -123,8 +129,8 @@ def memories(pipecast, root):
                  for row in rows if row["published_memory_gib"]]
     said = scoreboard.ask(pipecast, root)
     for row in scoreboard.rows_of(said):
-        if row["memory_error"] is not None and not scoreboard.is_low(row):
-            runs.append(run_of_score(row, source_of(row))._replace(log=-math.log1p(row["memory_error"])))
+        if row["memory_error"] is not None:
+            runs.append(run_of_memory(row))
     return runs
 
 
@@ -259,12 +265,30 @@ def own_lines(kind, of):
     return sorted(cells, key=lambda line: line.least), own_line(kind, (None, None), list(classes.values()))
 
 
-def lines_of(runs):
-    """From the most special to the unknown: kinds by GPUs, kinds, families of GPUs, all."""
-    made = [own_lines(kind, of) for kind, of in by(runs, lambda run: run.kind).items()]
+def lines_of(runs, by_program=False):
+    """From the most special to the unknown: kinds by GPUs, kinds, programs where asked, families of GPUs, all. Runs of few bits,
+    whose kind has a fourth word, speak for programs and the unknown alone."""
+    wide = [run for run in runs if len(run.kind.split()) == 3]
+    made = [own_lines(kind, of) for kind, of in by(wide, lambda run: run.kind).items()]
     own = [line for part in zip(*made) for lines in part for line in lines]
     unknown = unknown_line(runs, own)
-    return [*own, *family_lines(runs, own, unknown), unknown]
+    programs = program_lines(runs, unknown) if by_program else []
+    return [*own, *programs, *family_lines(wide, own, unknown), unknown]
+
+
+def program_lines(runs, unknown):
+    """Of programs on whatever GPU, in whatever precision, for what an allocator adds is the program's. Where too few configurations
+    have quantiles it is the largest error of KINDS_LEAST or more. None of them is wider than the unknown."""
+    lines = []
+    for program, of in by(runs, lambda run: run.kind.split()[1]).items():
+        groups = list(by(of, lambda run: run.kind).values())
+        quantiles = [quantile(bounded(groups), part) for part in (TAIL, 0.5, 1 - TAIL)]
+        if None in quantiles and count(of) >= KINDS_LEAST:
+            bound = max(abs(run.log) for run in of)
+            quantiles = [-bound, 0.0, bound]
+        if None not in quantiles and quantiles[2] - quantiles[0] < unknown.width():
+            lines.append(line_of(("", program, ""), (None, None), of, quantiles))
+    return lines
 
 
 def bound_of(runs, own):
@@ -308,7 +332,7 @@ def pair_errors(runs):
 
 def part_of(kind):
     """"h100 megatron" of "h100 megatron zero-1"."""
-    return kind.rsplit(" ", 1)[0]
+    return " ".join(kind.split()[:2])
 
 
 def four_fifths(found):
@@ -316,6 +340,8 @@ def four_fifths(found):
     kinds = {kind: [value for _, value in of] for kind, of in by(found, lambda one: one[0]).items()}
     own = {kind: quantile(equally([of]), 0.8) for kind, of in kinds.items() if len(of) >= LEAST}
     other = quantile(equally(kinds.values()), 0.8) if kinds else 0.0
+    if other is None:  # too few for that: the largest
+        other = max(value for _, value in found)
     return lambda kind: own.get(kind, other)
 
 
@@ -395,7 +421,7 @@ def cells_of(quantity, runs):
     doubling, pair = doubling_of(runs), pair_of(runs)
     return [[quantity, *line[:3], line.least or "", line.most or "", line.kinds, line.configurations, line.least_measured,
              line.most_measured, ratio(line.low), ratio(line.middle), ratio(line.high), f"{math.expm1(doubling(line)):.4f}",
-             f"{math.expm1(pair(line)):.4f}", line.sources] for line in lines_of(runs)]
+             f"{math.expm1(pair(line)):.4f}", line.sources] for line in lines_of(runs, quantity == "memory")]
 
 
 def body_of(found):
@@ -457,7 +483,7 @@ def intervals(found):
     """The intervals themselves."""
     lines = [[quantity, line_name(line), str(line.configurations), f"{line.least_measured} to {line.most_measured}",
               signed(math.expm1(line.low)), signed(math.expm1(line.high)), percent(math.expm1(doubling(line)))]
-             for quantity, runs in found.items() for doubling in [doubling_of(runs)] for line in lines_of(runs)]
+             for quantity, runs in found.items() for doubling in [doubling_of(runs)] for line in lines_of(runs, quantity == "memory")]
     return table(["of", "runs", "configurations", "GPUs", "from", "to", "a doubling beyond"], lines, "llrrrrr")
 
 

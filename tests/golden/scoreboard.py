@@ -105,10 +105,18 @@ def mended(name, rows):
     return rows
 
 
+def with_unit(row):
+    """Megatron-Bridge prints torch's max_memory_allocated / 1e9 with five digits (megatron/bridge/training/utils/train_utils.py,
+    report_memory): decimal GB, in a column that calls them GiB. torchtitan prints GiB."""
+    is_decimal = re.search(r"memory (printed as|in) GB", row["other_metric"]) is not None
+    return {**row, "memory_gib": "" if is_decimal else row["memory_gib"],
+            "memory_allocated_gb": row["memory_gib"] if is_decimal else ""}
+
+
 def read(root, name):
     recipes = conditions.read(root.parent / SHARED)
     with open(root.parent / SHARED / f"{name}.csv", newline="") as file:
-        return mended(name, [{**row, "mended": "", "program": program(row["framework"]), **conditions.of_row(row, recipes)}
+        return mended(name, [{**with_unit(row), "mended": "", "program": program(row["framework"]), **conditions.of_row(row, recipes)}
                              for row in csv.DictReader(file)])
 
 

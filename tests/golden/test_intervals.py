@@ -90,6 +90,21 @@ class Kinds(unittest.TestCase):
         self.assertGreater(self.lines(self.runs(), kind="b200 megatron zero-1").width(),
                            self.lines(self.runs(), kind="h100 megatron zero-1", gpus=8).width())
 
+    def test_programs_have_lines_of_memory(self):
+        """Of nine configurations the quantiles, in whatever precision; of four the largest error; of three none; nor where that is as
+        wide as the unknown. Times have none of them."""
+        many = [*runs_of("a100 megatron zero-1", 8, [0.01 * i for i in range(5)]),
+                *runs_of("h100 megatron zero-1 fp8", 8, [0.05, 0.06, 0.07, 0.08])]
+        few = runs_of("h100 torch-eager zero-3 fp8", 8, [0.01, -0.02, 0.01, 0.0])
+        rare, worst = runs_of("h100 fsdp zero-3", 8, [0.1] * 3), runs_of("h100 mosaic zero-3", 8, [0.5, 0.5, 0.5, -0.5])
+        runs = [*many, *few, *rare, *worst]
+        lines = {line.software: line for line in intervals.lines_of(runs, True) if line.software and not line.gpu}
+        self.assertEqual(set(lines), {"megatron", "torch-eager"})
+        self.assertEqual([round(part, 9) for part in lines["megatron"][9:12]], [0.0, 0.04, 0.08])
+        self.assertEqual((lines["megatron"].kinds, lines["megatron"].configurations), (2, 9))
+        self.assertEqual([round(part, 9) for part in lines["torch-eager"][9:12]], [-0.02, 0.0, 0.02])
+        self.assertEqual([line for line in intervals.lines_of(runs) if line.software and not line.gpu], [])
+
     def test_a_bound_of_four_kinds(self):
         """Of k kinds with one error each, number 0.8 (k + 1): of 4 the greatest, of 9 the eighth; of 3 none."""
         sizes = [[[run] for run in runs_of("k", 8, [(-1) ** i * (i + 1) for i in range(k)])] for k in (3, 4, 9)]

@@ -61,7 +61,8 @@ class Conditions(unittest.TestCase):
 
     def test_a_row_has_its_recipe(self):
         recipes = {conditions.key_of_recipe(RECIPE): conditions.settings_of(RECIPE)}
-        self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.activation_offload_layers": "40",
+        self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.cuda_graph_scope": "",
+                                                                  "setting.activation_offload_layers": "40",
                                                                   "setting.cross_entropy": "", "setting.overlap.tp_pieces": "",
                                                                   "setting.cp_comm_type": "", "setting.model.document_length": ""})
         for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
@@ -72,6 +73,18 @@ class Conditions(unittest.TestCase):
         self.assertEqual(conditions.settings_of(graphs), {"setting.cuda_graph_impl": "full_iteration"})
         self.assertEqual(conditions.settings_of({**graphs, "cuda_graph_scope": "['mlp']"}), {})
         self.assertEqual(conditions.settings_of({**graphs, "cuda_graph_impl": "none"}), {})
+
+    def test_fine_tuning_has_recipes_of_its_own(self):
+        """Its GPU may be written with its memory, and one rank of context parallelism not at all."""
+        sft = {**RECIPE, "task": "sft", "system": "h100", "context_parallel_size": "", "cpu_offloading": "",
+               "cuda_graph_impl": "transformer_engine", "cuda_graph_scope": "['attn', 'mlp']"}
+        recipes = {conditions.key_of_recipe(sft): conditions.settings_of(sft)}
+        row = self.row(task="SFT", gpus="64", cp="1")
+        found = conditions.of_row({**row, "system": "H100 80GB"}, recipes)
+        self.assertEqual((found["setting.cuda_graph_impl"], found["setting.cuda_graph_scope"]), ("transformer_engine", "attn,mlp"))
+        for other in ({"task": "Pre-Training"}, {"system": "H200"}):
+            found = conditions.of_row({**row, "system": "H100 80GB", **other}, recipes)
+            self.assertEqual(found["setting.cuda_graph_impl"], "", other)
 
     def test_of_what_is_offloaded_the_number_must_be_known(self):
         self.assertTrue(conditions.is_known(RECIPE))

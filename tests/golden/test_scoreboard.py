@@ -38,6 +38,16 @@ def made_up(**cells):
             "measured_s": 10.0, "forecast_s": 9.0, "forecast_s_low": 8.5, "forecast_s_high": 10.5, "error": -0.1, "memory_error": None, "file": "torchtitan", **cells}
 
 
+class Units(unittest.TestCase):
+    def test_gb_is_not_gib(self):
+        """What a row calls GB is of 10^9 bytes, as torch counts them."""
+        for other in ("memory printed as GB; max_memory_allocated", "outcome; memory in GB"):
+            row = scoreboard.with_unit({"memory_gib": "58.8", "other_metric": other})
+            self.assertEqual((row["memory_gib"], row["memory_allocated_gb"]), ("", "58.8"), other)
+        row = scoreboard.with_unit({"memory_gib": "58.8", "other_metric": ""})
+        self.assertEqual((row["memory_gib"], row["memory_allocated_gb"]), ("58.8", ""))
+
+
 class Page(unittest.TestCase):
     def test_parts_of_all_rows_add_up_to_all(self):
         for part in ("sources", "gpus", "programs", "scales"):

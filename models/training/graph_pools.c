@@ -1,0 +1,34 @@
+#include "models/training/graph_pools.h"
+
+#include "engine/numbers.h"
+#include "models/training/pass_costs.h"
+#include "models/workload/memory_kinds.h"
+
+void pc_graph_pools_share(const pc_outline *outline, pc_part_cost *part) {
+    int32_t graphs = outline->cut.graphs;
+    part->pooled = part->hidden = graphs & (int32_t)PC_GRAPHS_ITERATION ? part->activation.taken : 0;
+    if (!(graphs & (int32_t)PC_GRAPHS_LAYER)) return;
+    pc_activation_bytes taken = pc_part_kinds_of(&outline->spec->model, &outline->cut, &part->part,
+                                                 pc_outline_forms(outline), &part->activation)
+                                    .taken;
+    if (graphs & (int32_t)PC_GRAPHS_ATTN) part->hidden += taken.of[PC_ACTIVATION_ATTENTION];
+    if (graphs & (int32_t)PC_GRAPHS_MLP) part->hidden += taken.of[PC_ACTIVATION_MLP];
+    part->pooled = part->hidden + taken.of[PC_ACTIVATION_NORMS]; /* each half's input, which is the other's output */
+}
+
+pc_graph_pools pc_graph_pools_of(const pc_outline *outline, const pc_schedule *schedule, int device) {
+    pc_graph_pools level = {0}, most = {0};
+    for (int64_t i = schedule->offsets[device]; i < schedule->offsets[device + 1]; i++) {
+        pc_pass pass = schedule->passes[i];
+        const pc_part_cost *part = pc_outline_part(outline, device, pass.chunk);
+        bool begins = pass.kind == PC_PASS_F, ends = pass.kind == PC_PASS_BW || pass.kind == PC_PASS_W;
+        int sign = begins ? 1 : ends ? -1 : 0;
+        level.held += sign * part->pooled;
+        level.hidden += sign * part->hidden;
+        level.outside += sign * (part->activation.taken - part->hidden);
+        most.held = pc_max(most.held, level.held);
+        most.hidden = pc_max(most.hidden, level.hidden);
+        most.outside = pc_max(most.outside, level.outside);
+    }
+    return most;
+}
