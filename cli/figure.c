@@ -84,6 +84,7 @@ static pc_code draw(const pc_run_row *row, const pc_trace_record *record, const 
                             .time_unit_ps = 1e9,
                             .devices = record->devices,
                             .chunks = record->chunks,
+                            .slices = pc_placement_slices(record->placement, record->chunks),
                             .trace = &record->replay.trace,
                             .engine = &record->replay.engine,
                             .memory_heading = holds_all ? "Memory: all that a device holds" : NULL,

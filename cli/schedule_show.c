@@ -52,6 +52,7 @@ pc_code draw_answer(const answer *a, pc_error *error) {
                             .time_unit_ps = a->report.time_unit_ps,
                             .devices = schedule->devices,
                             .chunks = schedule->chunks,
+                            .slices = pc_placement_slices(schedule->placement, schedule->chunks),
                             .trace = &a->replay.trace,
                             .block = a->report.block,
                             .explains_block = a->given != NULL,

@@ -36,6 +36,8 @@ static void add_shape(pc_text *text, const pc_schedule *schedule) {
     pc_text_add_json(text, schedule->name);
     pc_text_printf(text, ",\"devices\":%d,\"microbatches\":%d,\"chunks\":%d,\"placement\":\"%s\"", schedule->devices,
                    schedule->microbatches, schedule->chunks, pc_placement_name(schedule->placement));
+    if (pc_placement_has_slices(schedule->placement))
+        pc_text_printf(text, ",\"slices\":%d", pc_placement_slices(schedule->placement, schedule->chunks));
 }
 
 /* Every pass of one block, where it starts on the block's own clock. */

@@ -39,7 +39,8 @@ typedef struct pc_schedule_report {
 
 /* The span, makespan, bubble rates and peaks. Times are in the user's unit, activations in microbatches of a stage.
  * JSON has these fields:
- * - name, devices, microbatches, chunks, placement, span, makespan, bubble_rate_span, bubble_rate_makespan;
+ * - name, devices, microbatches, chunks, placement (with slices: slices, of a part), span, makespan, bubble_rate_span,
+ * bubble_rate_makespan;
  * - bound, gap (span/bound - 1) and optimal (true if the span is the bound, else null), all null if no bound is known;
  * - interval (how long a microbatch takes in the middle of the schedule, start and end aside), interval_microbatches
  *   (after how many of them the middle repeats), repeating_bubble (the share of the interval that the most loaded

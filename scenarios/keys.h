@@ -46,6 +46,7 @@ typedef enum pc_dimension {
     EACH(DP)                                                                                                           \
     EACH(CP)                                                                                                           \
     EACH(CHUNKS)                                                                                                       \
+    EACH(SEQUENCE_SLICES)                                                                                              \
     EACH(MICROBATCH_SIZE)                                                                                              \
     EACH(SCHEDULE)                                                                                                     \
     EACH(LAYOUT)                                                                                                       \

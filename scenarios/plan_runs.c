@@ -31,6 +31,8 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
         return from->cp;
     case PC_CHOICE_CHUNKS:
         return from->slices > 0 ? from->chunks / from->slices : from->chunks;
+    case PC_CHOICE_SEQUENCE_SLICES:
+        return from->slices;
     case PC_CHOICE_MICROBATCH_SIZE:
         return from->microbatch_size;
     case PC_CHOICE_ZERO:
@@ -98,6 +100,7 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
     bool may_be_unsaid = choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION || choice == PC_CHOICE_OFFLOAD;
     if (may_be_unsaid) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
+    if (choice == PC_CHOICE_SEQUENCE_SLICES) return from->slices > 0 && scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_SHARD_GROUP) return from->shard_group > 0;
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }

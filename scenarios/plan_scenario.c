@@ -164,6 +164,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),
                                       .cp = numbers_of(scenario, PC_CHOICE_CP),
                                       .chunks = numbers_of(scenario, PC_CHOICE_CHUNKS),
+                                      .slices = numbers_of(scenario, PC_CHOICE_SEQUENCE_SLICES),
                                       .layouts = numbers_of(scenario, PC_CHOICE_LAYOUT),
                                       .microbatch_size = numbers_of(scenario, PC_CHOICE_MICROBATCH_SIZE),
                                       .recompute = numbers_of(scenario, PC_CHOICE_RECOMPUTE),

@@ -130,6 +130,16 @@ static bool is_own_cluster(const pc_setting *own, const pc_setting *merged) {
            own->value[PC_KEY_MODEL_FROM].reference == merged->value[PC_KEY_MODEL_FROM].reference;
 }
 
+/* Parts of a stage, and slices of each; schedules with one of them for all leave out what the case says of it. */
+static bool has_own_chunks(const pc_setting *own, const pc_run_spec *spec) {
+    const pc_generator *generator = spec->generator;
+    int slices = pc_generator_slices(generator, spec->chunks, spec->slices);
+    bool has_parts = generator->placement != PC_PLACEMENT_SLICES && generator->chunks_max != 1;
+    bool has_slices = pc_placement_has_slices(generator->placement);
+    return (!has_parts || is_own(own, PC_KEY_CHUNKS, spec->chunks / slices)) &&
+           (!has_slices || is_own(own, PC_KEY_SEQUENCE_SLICES, slices));
+}
+
 /* Published figures belong to a shape: a sweep or a --set that gives the run another one has none. What costs they were
  * taken at is not looked at: comparing them with other costs is what some sets are for. */
 static bool describes(const pc_published *entry, const pc_setting *own, const pc_setting *merged,
@@ -139,8 +149,7 @@ static bool describes(const pc_published *entry, const pc_setting *own, const pc
                                   : !is_own(own, PC_KEY_MICROBATCHES, spec->microbatches))
         return false;
     return is_own(own, PC_KEY_DEVICES, spec->devices) && is_own(own, PC_KEY_MICROBATCH_SIZE, spec->microbatch_size) &&
-           (spec->generator->chunks_max == 1 || is_own(own, PC_KEY_CHUNKS, spec->chunks)) &&
-           (!spec->is_cluster || is_own_cluster(own, merged));
+           has_own_chunks(own, spec) && (!spec->is_cluster || is_own_cluster(own, merged));
 }
 
 void pc_published_values(const char *key, char *text, size_t size) {

@@ -301,6 +301,17 @@ static void place_context(recount *of) {
     of->round = pc_hop_round(&of->spec->machine, &round, PC_AXIS_CP);
 }
 
+static void make_schedule(recount *of) {
+    const pc_iteration_spec *spec = of->spec;
+    pc_generate_request request = {
+        .devices = of->p, .microbatches = spec->cut.microbatches, .chunks = of->v, .slices = spec->cut.slices};
+    if (pc_generator_has_sliced_parts(spec->generator))
+        assert_int_equal(pc_generate(spec->generator, &request, &of->schedule, NULL, NULL), PC_OK);
+    else
+        assert_int_equal(
+            pc_schedule_generate(spec->generator, of->p, spec->cut.microbatches, of->v, &of->schedule, NULL), PC_OK);
+}
+
 double recount_iteration(const pc_iteration_spec *spec) {
     recount of = {.spec = spec,
                   .cut = spec->cut,
@@ -318,8 +329,7 @@ double recount_iteration(const pc_iteration_spec *spec) {
     of.dp = pc_group_of_both(&spec->machine, &of.ranks, PC_AXIS_DP, PC_AXIS_CP);
     place_context(&of);
     if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) join_replicas(&of);
-    assert_int_equal(pc_schedule_generate(spec->generator, of.p, spec->cut.microbatches, of.v, &of.schedule, NULL),
-                     PC_OK);
+    make_schedule(&of);
     set_costs(&of);
     time_passes(&of);
     double seconds = spec->step == PC_STEP_NORM ? finish(&of) : finish_each(&of);

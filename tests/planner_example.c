@@ -208,6 +208,16 @@ static void draw_offloads(example_space *drawn) {
     }
 }
 
+/* In half of the spaces a list of slices, and in half of those a schedule that has them for the first listed one. */
+static void draw_slices(example_space *drawn) {
+    static const int64_t slices[] = {1, 2, 3, 4};
+    static const char *const names[] = {"seq-1f1b", "seq-1f1b-interleaved"};
+    test_random own = {(uint64_t)drawn->bases[0].spec.model.ffn_hidden + 7};
+    if (test_between(&own, 0, 1)) return;
+    drawn->space.slices = pick(&own, slices, 4, 2, drawn->slices);
+    if (test_between(&own, 0, 1)) drawn->generators[0] = pc_generator_find(names[test_between(&own, 0, 1)]);
+}
+
 static double count_numbers(const pc_plan_space *space) {
     const int counts[] = {space->base_count,
                           space->gpus.count,
@@ -217,6 +227,7 @@ static double count_numbers(const pc_plan_space *space) {
                           space->dp.count > 0 ? space->dp.count : 1,
                           space->cp.count > 0 ? space->cp.count : 1,
                           space->generator_count,
+                          space->slices.count > 0 ? space->slices.count : 1,
                           space->chunks.count,
                           space->layouts.count,
                           space->microbatch_size.count,
@@ -245,6 +256,7 @@ void draw_space(test_random *random, int64_t most, bool searches, example_space 
         draw_lists(random, drawn);
         draw_offloads(drawn);
         draw_generators(random, searches, drawn);
+        draw_slices(drawn);
         draw_orders(random, drawn);
         count = count_numbers(&drawn->space);
     } while (count > (double)most || count < (double)most / 4);

@@ -16,10 +16,18 @@ static void check_near(double found, double expected, double relative, const pc_
 }
 
 static pc_iteration_spec draw_spec(test_random *random) {
-    static const char *const names[] = {"seq-1f1b", "seq-gpipe", "seq-zb-h1"};
+    static const char *const names[] = {"seq-1f1b", "seq-gpipe", "seq-zb-h1", "seq-1f1b-interleaved",
+                                        "seq-zb-interleaved"};
     pc_iteration_spec spec = random_spec(random);
-    spec.generator = pc_generator_find(names[test_between(random, 0, 2)]);
+    spec.generator = pc_generator_find(names[test_between(random, 0, 4)]);
     spec.cut.chunks = (int)test_between(random, 1, 6);
+    if (pc_generator_has_sliced_parts(spec.generator)) {
+        int parts = (int)test_between(random, 1, 3);
+        spec.cut.slices = (int)test_between(random, 1, 3);
+        spec.cut.chunks = parts * spec.cut.slices;
+        spec.cut.layout = PC_CUT_EVEN;
+        spec.model.layers = (int64_t)parts * spec.cut.pp * test_between(random, 1, 3);
+    }
     spec.cut.sequence_split = test_between(random, 0, 1) ? PC_SEQUENCE_SPLIT_FLOPS : PC_SEQUENCE_SPLIT_EVEN;
     spec.model.attention = PC_ATTENTION_FLASH;
     spec.cut.cp = spec.cut.cp_a2a = 0; /* slices cut the sequence already */
@@ -47,8 +55,9 @@ static void test_sums_are_those_of_1f1b(void **state) {
     test_random random = {52};
     for (long i = 0; i < test_cases(40, 400); i++) {
         pc_iteration_spec spec = draw_spec(&random), whole = spec;
-        whole.generator = pc_generator_find("1f1b");
-        whole.cut.chunks = 1;
+        bool has_parts = spec.cut.slices > 0 && spec.cut.chunks > spec.cut.slices;
+        whole.generator = pc_generator_find(has_parts ? "1f1b-interleaved" : "1f1b");
+        whole.cut.chunks = has_parts ? spec.cut.chunks / spec.cut.slices : 1;
         pc_iteration a = run_spec(&spec), b = run_spec(&whole);
         check_near(a.hardware_flops, b.hardware_flops, 1e-12, &spec);
         check_near(a.model_flops, b.model_flops, 0, &spec);
@@ -81,6 +90,36 @@ static void test_memory_against_1f1b(void **state) {
     }
 }
 
+/* Interleaved 1F1B over v parts holds 2(p-1-d) + (v-1)p + 1 of them on stage d; slices that are k-ths of these, where k
+ * divides p, 2(p-1-d) + (v-1)p + k. */
+static void test_memory_of_parts(void **state) {
+    (void)state;
+    for (int k = 1; k <= 4; k *= 2) {
+        pc_iteration_spec spec = example_spec(), whole;
+        int p = spec.cut.pp, v = 2;
+        spec.model.attention = PC_ATTENTION_FLASH;
+        spec.model.layers = (int64_t)p * v * 2;
+        spec.cut.layout = PC_CUT_EVEN;
+        spec.cut.microbatches = 4 * p;
+        whole = spec;
+        whole.generator = pc_generator_find("1f1b-interleaved");
+        whole.cut.chunks = v;
+        spec.generator = pc_generator_find("seq-1f1b-interleaved");
+        spec.cut.chunks = v * k;
+        spec.cut.slices = k;
+        pc_iteration a = run_spec(&spec), b = run_spec(&whole);
+        assert_int_equal(p % k, 0);
+        for (int d = 1; d + 1 < p; d++) { /* whose parts are alike */
+            int first = 2 * (p - 1 - d) + (v - 1) * p;
+            assert_int_equal((int64_t)(first + 1) * k * a.memory[d].activations,
+                             (int64_t)(first + k) * b.memory[d].activations);
+        }
+        assert_true(k == 1 || a.exposed.bubble < b.exposed.bubble);
+        pc_iteration_free(&a);
+        pc_iteration_free(&b);
+    }
+}
+
 /* Of slices that all take as long the bubble would be a k-th. Kernels of few tokens and causal attention, of
  * which the last slice has most, make it more. */
 static void test_bubble_against_1f1b(void **state) {
@@ -100,9 +139,8 @@ static void test_bubble_against_1f1b(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agrees_with_a_recount),
-        cmocka_unit_test(test_sums_are_those_of_1f1b),
-        cmocka_unit_test(test_memory_against_1f1b),
+        cmocka_unit_test(test_agrees_with_a_recount), cmocka_unit_test(test_sums_are_those_of_1f1b),
+        cmocka_unit_test(test_memory_against_1f1b),   cmocka_unit_test(test_memory_of_parts),
         cmocka_unit_test(test_bubble_against_1f1b),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,7 +230,7 @@ static bool takes_more(const pc_plan_space *space, const pc_plan_choice *choice,
     case DIGIT_SIZE:
         return space->microbatch_size.values[value] > choice->microbatch_size;
     case DIGIT_CHUNKS:
-        return space->chunks.values[value] > choice->chunks;
+        return plan_chunks_of(choice, space->chunks.values[value]) > choice->chunks;
     default:
         return space->zero.values[value] < choice->zero;
     }

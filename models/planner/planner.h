@@ -60,6 +60,7 @@ typedef struct pc_plan_space {
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     pc_plan_list tp, pp, dp, cp;
     pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
+    pc_plan_list slices;  /* of the sequence, of schedules that have them; empty: the bases' */
     pc_plan_list layouts; /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */

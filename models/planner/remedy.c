@@ -38,7 +38,7 @@ static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice choi
         choice.tp = (int)remedy.value;
         break;
     case PC_PLAN_WAY_CHUNKS:
-        choice.chunks = plan_chunks_of(space, &choice, remedy.value);
+        choice.chunks = plan_chunks_of(&choice, remedy.value);
         break;
     case PC_PLAN_WAY_MICROBATCH_SIZE:
         choice.microbatch_size = remedy.value;
@@ -48,8 +48,8 @@ static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice choi
         break;
     default:
         choice.generator = remedy.generator;
-        choice.slices = plan_slices_of(space, &choice);
-        choice.chunks = plan_chunks_of(space, &choice, choice.chunks);
+        choice.slices = plan_slices_of(space, &choice, choice.slices);
+        choice.chunks = plan_chunks_of(&choice, choice.chunks);
     }
     plan_settle(space, &choice);
     if (remedy.way != PC_PLAN_WAY_LAYOUT) settle_layout(space, &choice);

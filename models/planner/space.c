@@ -25,6 +25,7 @@ static const list_rule rules[] = {
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
     {"cp", AT(cp), DIGIT_CP, 1, INT32_MAX},
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
+    {"sequence_slices", AT(slices), DIGIT_SLICES, 1, PC_CHUNKS_MAX},
     {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_PLAN_LAYOUT_AUTO},
     {"microbatch_size", AT(microbatch_size), DIGIT_SIZE, 1, INT32_MAX},
     {"recompute", AT(recompute), DIGIT_RECOMPUTE, PC_RECOMPUTE_NONE, PC_RECOMPUTATION_CODE_MAX},
@@ -45,8 +46,8 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_CP || rule->digit == DIGIT_SHARD ||
-                        rule->digit == DIGIT_OFFLOAD;
+    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_SLICES || rule->digit == DIGIT_CP ||
+                        rule->digit == DIGIT_SHARD || rule->digit == DIGIT_OFFLOAD;
     if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
@@ -108,6 +109,7 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
     if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
     if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
+    if (space->slices.count == 0) made.radix[DIGIT_SLICES] = 1;
     if (space->offload.count == 0) made.radix[DIGIT_OFFLOAD] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
@@ -148,15 +150,15 @@ int64_t plan_with_digit(const plan_numbers *numbers, int64_t number, plan_digit 
 
 /* ---- choices ---- */
 
-int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice) {
-    int slices = space->bases[choice->base].spec.sequence_slices;
+int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
+    int slices = listed > 0 ? (int)listed : space->bases[choice->base].spec.sequence_slices;
     if (!pc_placement_has_slices(choice->generator->placement)) return 0;
     return slices > 0 ? slices : pc_generator_slices(choice->generator, 0, 0);
 }
 
-int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
+int plan_chunks_of(const pc_plan_choice *choice, int64_t listed) {
     const pc_generator *generator = choice->generator;
-    int slices = plan_slices_of(space, choice);
+    int slices = choice->slices;
     if (generator->placement == PC_PLACEMENT_SLICES) return slices;
     if (slices > 0) return (int)pc_min(listed, PC_CHUNKS_MAX) * slices; /* too many are refused later */
     bool is_out = listed < generator->chunks_min || (generator->chunks_max && listed > generator->chunks_max);
@@ -204,6 +206,10 @@ static int32_t offload_of(const pc_plan_space *space, const pc_plan_choice *choi
     return space->bases[choice->base].spec.cut.offload.kinds;
 }
 
+static int slices_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    return plan_slices_of(space, choice, space->slices.count > 0 ? space->slices.values[digit] : 0);
+}
+
 static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *digits) {
     pc_recomputation recomputation = pc_recomputation_of_code(space->recompute.values[digits[DIGIT_RECOMPUTE]]);
     pc_plan_choice x = {
@@ -226,8 +232,8 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
         .order = space->orders[digits[DIGIT_ORDER]],
     };
-    x.slices = plan_slices_of(space, &x);
-    x.chunks = plan_chunks_of(space, &x, space->chunks.values[digits[DIGIT_CHUNKS]]);
+    x.slices = slices_of(space, &x, digits[DIGIT_SLICES]);
+    x.chunks = plan_chunks_of(&x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
     x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);
@@ -313,8 +319,10 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return space->cp.count ? space->cp.values[value] : 1;
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
+    case DIGIT_SLICES:
+        return slices_of(space, choice, value);
     case DIGIT_CHUNKS:
-        return plan_chunks_of(space, choice, space->chunks.values[value]);
+        return plan_chunks_of(choice, space->chunks.values[value]);
     case DIGIT_LAYOUT:
         return layout_made_of(space, choice, space->layouts.values[value]);
     case DIGIT_RECOMPUTE:

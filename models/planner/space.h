@@ -21,6 +21,7 @@ typedef enum plan_digit {
     CUT_DIGITS,
     DIGIT_BATCH = CUT_DIGITS,
     DIGIT_GENERATOR,
+    DIGIT_SLICES,
     DIGIT_CHUNKS,
     DIGIT_LAYOUT,
     FRAME_DIGITS,
@@ -54,11 +55,11 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
 /* The choice of a number. Where the lists cannot be (what does not divide), dp or microbatches are 0. */
 pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number);
 
-/* Of a choice's schedule the slices, which are the base's, 0 if it has none; and the chunks that it makes of a listed
- * number, all parts' slices. And a choice's
- * dp and microbatches by the rest of it, 0 if they cannot be. */
-int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice);
-int plan_chunks_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
+/* Of a choice's schedule the slices that it makes of a listed number, 0 if it has none; and the chunks, all parts'
+ * slices. `listed` 0: nothing is listed, and the base says how many. And a choice's dp and microbatches by the rest of
+ * it, 0 if they cannot be. */
+int plan_slices_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
+int plan_chunks_of(const pc_plan_choice *choice, int64_t listed);
 void plan_settle(const pc_plan_space *space, pc_plan_choice *choice);
 
 /* The parts into which the choice cuts the model. */

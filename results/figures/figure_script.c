@@ -1,4 +1,6 @@
 #include "results/figures/figure_private.h"
+
+#include "engine/numbers.h"
 #include "results/figures/gnuplot.h"
 
 #include <inttypes.h>
@@ -74,7 +76,11 @@ static void add_legend(const pc_figure *figure, pc_text *script) {
         if (figure->passes.passes[kind] || figure->block.passes[kind]) x = add_legend_entry(figure, script, x, kind);
     if (figure->timeline->chunks > 1) {
         char text[64];
-        snprintf(text, sizeof text, "dark to light: chunk 0 to %d", figure->timeline->chunks - 1);
+        int slices = figure->timeline->slices, parts = figure->timeline->chunks / pc_max(slices, 1);
+        snprintf(text, sizeof text, "dark to light: %s 0 to %d", slices == figure->timeline->chunks ? "slice" : "chunk",
+                 figure->timeline->chunks - 1);
+        if (slices > 1 && parts > 1)
+            snprintf(text, sizeof text, "dark to light: %d parts, of each slice 0 to %d", parts, slices - 1);
         add_legend_text(figure, script, x, text);
     }
 }

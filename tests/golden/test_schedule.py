@@ -475,14 +475,23 @@ class Schedule(Command):
         tenths are as much work, and the longest is waited for."""
         shape = ("seq-1f1b", "-p", "4", "-m", "8", "--slices", "4")
         answer = json.loads(self.good("schedule", *shape, "--format", "json"))
-        self.assertEqual((answer["span"], answer["bound"], answer["placement"]), (26.25, None, "slices"))
+        self.assertEqual((answer["span"], answer["bound"], answer["placement"]), (26.25, 26.25, "slices"))
         self.assertEqual(answer["peak_activation"], [1.75, 1.5, 1.25, 1])
         uneven = json.loads(self.good("schedule", *shape, "--slice-times", "1,2,3,4", "--format", "json"))
         self.assertEqual((uneven["span"], uneven["peak_activation"]), (40.2, answer["peak_activation"]))
         self.assertIn("4 slices a microbatch, placement slices", self.good("schedule", *shape))
+        parts = ["seq-1f1b-interleaved", *shape[1:], "-v", "2"]
+        text = self.good("schedule", *parts)
+        self.assertIn("8 microbatches, 2 chunks a device, 4 slices a microbatch, placement slices", text)
+        self.assertIn("bound of the span      24.375; at most 3.08% longer than the shortest", text)
+        answer = json.loads(self.good("schedule", *parts, "--format", "json"))
+        self.assertEqual((answer["chunks"], answer["slices"], answer["span"]), (8, 4, 25.125))
+        self.assertEqual(json.loads(self.good("schedule", *parts[:5], "--format", "json"))["chunks"], 8)
         for message, arguments in (
                 ("-v: seq-1f1b cuts microbatches into slices, and has one chunk a device; expected --slices 2", [*shape[:5], "-v", "2"]),
-                ("--slices: 1f1b has whole microbatches; expected it with seq-1f1b, seq-zb-h1 or seq-gpipe", ["1f1b", *shape[1:]]),
+                ("--slices: 1f1b has whole microbatches; expected it with seq-1f1b or another seq-...", ["1f1b", *shape[1:]]),
+                ("chunks: 1200 is out of range; expected 1 to 1024", [*parts[:-3], "400", "-v", "3"]),
+                ("--times: 3 times F,B,W; expected one for all, one for each of 4 stages, or one for each of 8 parts of the model", [*parts, "--times", "1,1,1*3"]),
                 ("--slice-times: '1,2,3'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3"]),
                 ("--slice-times: '1,2,3,0'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3,0"]),
                 ("seq-1f1b: has slices of microbatches; expected whole ones, which PyTorch's runtime knows", [*shape, "--format", "torch-csv"]),
@@ -503,7 +512,7 @@ class Schedule(Command):
             ("schedule: no name; expected NAME, FILE.csv or --block FILE (pipecast list schedules)", []),
             ("unknown schedule '2f2b'; expected gpipe, 1f1b, 1f1b-r, eager-1f1b, 1f1b-interleaved, "
              "1f1b-interleaved-overlap, 1f1b-interleaved-low-memory, looped-bfs, 1f1b-v, zb-h1, zb-h2, zb-interleaved, gis, gis-h, gis-uniform, gis-h-uniform, interleaved-adaptive, zb-1p, zb-2p, zb-two-thirds, "
-             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, seq-gpipe, seq-1f1b, seq-zb-h1, 1f1b-vocab-1, 1f1b-vocab-2, v-half-vocab-1, v-half-vocab-2, a FILE.csv, or --block FILE",
+             "v-min, v-half, v-zb, zb-v, v-adaptive, dualpipe-v, gems, chimera, seq-gpipe, seq-1f1b, seq-zb-h1, seq-1f1b-interleaved, seq-zb-interleaved, 1f1b-vocab-1, 1f1b-vocab-2, v-half-vocab-1, v-half-vocab-2, a FILE.csv, or --block FILE",
              ["2f2b", *shape]),
             ("schedule: -p is missing; expected -p DEVICES", ["1f1b", "-m", "8"]),
             ("-p: 0: out of range; expected a whole number from 1 to 65536", ["1f1b", "-p", "0", "-m", "8"]),
