@@ -14,6 +14,7 @@
 #include "models/training/pass_costs.h"
 
 #include "models/training/outline_units.h"
+#include "models/workload/offload_choice.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -145,6 +146,28 @@ pc_pass_forms pc_outline_forms(const pc_outline *outline) {
     return (pc_pass_forms){.has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
 }
 
+/* What a microbatch takes in the passes that a copy each way lies beside, at least: F and the backward pass, of a
+ * schedule that mixes them whichever is shorter. */
+static double passes_s(const pc_outline *outline, const pc_part_cost *part) {
+    double seconds[PC_PASS_KINDS] = {0};
+    const pc_generator *generator = outline->spec->generator;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        const pc_pass_cost *pass = &part->pass[kind];
+        if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
+            seconds[kind] = pass->compute_s + pass->tp_s + pass->cp_s;
+    }
+    double apart = seconds[PC_PASS_B] + seconds[PC_PASS_W], whole = seconds[PC_PASS_BW];
+    double back = generator->mixes ? fmin(apart, whole) : apart + whole;
+    return seconds[PC_PASS_F] + back;
+}
+
+/* As many bytes go as the link carries beside the part's passes; so no faster link makes them wait for it. */
+static void limit_offload(const pc_outline *outline, pc_part_cost *made) {
+    double most = passes_s(outline, made) * pc_machine_host_link(&outline->spec->machine);
+    if (!(outline->cut.offload.kinds & PC_OFFLOAD_TENSORS) || most >= (double)made->activation.offloaded) return;
+    pc_offload_limit(&outline->spec->model, &outline->cut, &made->part, (int64_t)most, &made->activation);
+}
+
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_generator *generator = spec->generator;
@@ -153,6 +176,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);
+    if (!code) limit_offload(outline, made);
     if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
