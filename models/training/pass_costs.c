@@ -146,9 +146,9 @@ pc_pass_forms pc_outline_forms(const pc_outline *outline) {
     return (pc_pass_forms){.has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
 }
 
-/* What a microbatch takes in the passes that a copy each way lies beside, at least: F and the backward pass, of a
- * schedule that mixes them whichever is shorter. */
-static double passes_s(const pc_outline *outline, const pc_part_cost *part) {
+/* What lies at least between a part's backward passes, one of them: B and W, or BW, of a schedule that mixes them
+ * whichever is shorter. In the cool-down, where no F comes between, it is all that hides a copy back. */
+static double backward_s(const pc_outline *outline, const pc_part_cost *part) {
     double seconds[PC_PASS_KINDS] = {0};
     const pc_generator *generator = outline->spec->generator;
     for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
@@ -157,14 +157,14 @@ static double passes_s(const pc_outline *outline, const pc_part_cost *part) {
             seconds[kind] = pass->compute_s + pass->tp_s + pass->cp_s;
     }
     double apart = seconds[PC_PASS_B] + seconds[PC_PASS_W], whole = seconds[PC_PASS_BW];
-    double back = generator->mixes ? fmin(apart, whole) : apart + whole;
-    return seconds[PC_PASS_F] + back;
+    return generator->mixes ? fmin(apart, whole) : apart + whole;
 }
 
-/* As many bytes go as the link carries beside the part's passes; so no faster link makes them wait for it. */
+/* As many bytes go as the link carries in that time. */
 static void limit_offload(const pc_outline *outline, pc_part_cost *made) {
-    double most = passes_s(outline, made) * pc_machine_host_link(&outline->spec->machine);
-    if (!(outline->cut.offload.kinds & PC_OFFLOAD_TENSORS) || most >= (double)made->activation.offloaded) return;
+    if (!(outline->cut.offload.kinds & PC_OFFLOAD_TENSORS)) return;
+    double most = backward_s(outline, made) * pc_machine_host_link(&outline->spec->machine);
+    if (most >= (double)made->activation.offloaded) return;
     pc_offload_limit(&outline->spec->model, &outline->cut, &made->part, (int64_t)most, &made->activation);
 }
 

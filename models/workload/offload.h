@@ -5,7 +5,7 @@
  * SELECTIVE and FULL: whole layers, copied beside later passes ('PipeOffload', arXiv 2503.01328). FULL takes all
  * layers; SELECTIVE a fraction, those that are held longest: the first of a device's chunks, or of a part's layers
  * where it has one chunk.
- * TENSORS: beside later passes, too, tensor by tensor as much as the link carries in the time of the part's own passes
+ * TENSORS: beside later passes, too, tensor by tensor as much as the link carries in the time of the part's backward pass
  * (offload_choice.h), so that hardly anything waits.
  * OPTIMIZER: a fraction of master weights and moments, and their step, by the CPU (Megatron-LM's
  * --optimizer-cpu-offload; ZeRO-Offload, arXiv 2101.06840).
