@@ -501,7 +501,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
         [PC_VALUE_OFFLOAD] =
-            "`none`, or some of `fine-grained`, `selective`, `full`, `optimizer`, `parameters`, joined by +",
+            "`none`, or some of `fine-grained`, `selective`, `full`, `tensors`, `optimizer`, `parameters`, joined by +",
         [PC_VALUE_OFFLOAD_MODULES] =
             "of `attn_norm`, `qkv_linear`, `core_attn`, `attn_proj` and `mlp_norm` some, joined by +",
         [PC_VALUE_PRICE] = "price of a GPU-hour, such as `2.10/h`",

@@ -62,6 +62,12 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
             return pc_error_blame(error, "times", "given; expected a machine, from which they follow in a plan");
     if (setting->stages)
         return pc_error_blame(error, "stages", "given; expected a machine, from which they follow in a plan");
+    if (pc_setting_whole(setting, PC_KEY_FIRST_STAGE_LAYERS, 0) > 0)
+        return pc_error_blame(error, "first_stage_layers",
+                              "of one number of stages; expected layout balanced in a plan");
+    if (pc_setting_whole(setting, PC_KEY_LAST_STAGE_LAYERS, 0) > 0)
+        return pc_error_blame(error, "last_stage_layers",
+                              "of one number of stages; expected layout balanced in a plan");
     if (pc_setting_has(setting, PC_KEY_MICROBATCHES))
         return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))

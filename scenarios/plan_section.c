@@ -57,7 +57,7 @@ void pc_choice_values(pc_choice choice, char *text, size_t size) {
     if (choice == PC_CHOICE_OBJECTIVE)
         pc_word_list(objective_words, text, size);
     else if (choice == PC_CHOICE_OFFLOAD)
-        snprintf(text, size, "`none`, `selective`, `full`, `optimizer`, or several kinds joined by `+`");
+        snprintf(text, size, "`none`, `selective`, `full`, `tensors`, `optimizer`, or several kinds joined by `+`");
     else if (choice == PC_CHOICE_RECOMPUTE)
         snprintf(text, size, "`none`, `selective`, `full`, or a name of docs/cluster-model.md");
     else if (choice == PC_CHOICE_LAYOUT)

@@ -9,7 +9,7 @@ static const char *words_of(const pc_setting_rule *rule) {
     case PC_VALUE_RECOMPUTATION:
         return "none|selective|full|selective-op|minimal_with_context|minimal";
     case PC_VALUE_OFFLOAD:
-        return "none|fine-grained|selective|full|optimizer|parameters";
+        return "none|fine-grained|selective|full|tensors|optimizer|parameters";
     case PC_VALUE_OFFLOAD_MODULES:
         return "attn_norm|qkv_linear|core_attn|attn_proj|mlp_norm";
     case PC_VALUE_LAYOUT:

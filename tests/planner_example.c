@@ -65,12 +65,13 @@ static void draw_units(test_random *own, pc_iteration_spec *spec) {
 
 /* Where cut and schedule can do none of it, the points are infeasible. */
 static void draw_offload(test_random *own, pc_iteration_spec *spec) {
-    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, 0};
+    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_TENSORS,
+                                    0};
     if (test_between(own, 0, 2)) return;
     spec->machine.host_link_bytes_per_s = 1e9 * (double)test_between(own, 1, 100);
     spec->machine.host_memory_bytes_per_s = 1e9 * (double)test_between(own, 10, 1000);
     if (toss(own)) spec->machine.host_memory_bytes = INT64_C(1) << test_between(own, 30, 40);
-    spec->cut.offload.kinds = kinds[test_between(own, 0, 3)];
+    spec->cut.offload.kinds = kinds[test_between(own, 0, 4)];
     if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
         spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
     if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
@@ -195,11 +196,15 @@ static void draw_lists(test_random *random, example_space *drawn) {
 
 /* In a third of the spaces a list of what goes to the host, where all bases then have one; from a stream of its own. */
 static void draw_offloads(example_space *drawn) {
-    static const int64_t offloads[] = {0, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_OPTIMIZER,
-                                       PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER};
+    static const int64_t offloads[] = {0,
+                                       PC_OFFLOAD_SELECTIVE,
+                                       PC_OFFLOAD_FULL,
+                                       PC_OFFLOAD_OPTIMIZER,
+                                       PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER,
+                                       PC_OFFLOAD_TENSORS};
     test_random own = {(uint64_t)drawn->bases[0].spec.model.ffn_hidden};
     if (test_between(&own, 0, 2)) return;
-    drawn->space.offload = pick(&own, offloads, 5, 2, drawn->offloads);
+    drawn->space.offload = pick(&own, offloads, 6, 2, drawn->offloads);
     for (int i = 0; i < drawn->space.base_count; i++) {
         pc_machine *machine = &drawn->bases[i].spec.machine;
         if (machine->host_link_bytes_per_s > 0) continue;

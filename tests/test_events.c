@@ -51,13 +51,14 @@ static void draw_units(test_random *random, pc_iteration_spec *spec) {
 
 /* Over links from a tenth of what passes need to ten times as much; with activations where the schedule can. */
 static void draw_offload(test_random *own, pc_iteration_spec *spec) {
-    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, 0};
+    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_TENSORS,
+                                    0};
     if (!toss(own)) return;
     spec->machine.host_link_bytes_per_s = 1e9 * (double)test_between(own, 2, 200);
     spec->machine.host_memory_bytes_per_s = 1e9 * (double)test_between(own, 100, 1000);
     spec->machine.host_link_gpus = (int32_t)test_between(own, 0, 2);
     bool can = !spec->generator->recomputes && !spec->generator->adapts;
-    if (can) spec->cut.offload.kinds = kinds[test_between(own, 0, 3)];
+    if (can) spec->cut.offload.kinds = kinds[test_between(own, 0, 4)];
     if (can && spec->cut.offload.kinds) spec->cut.recompute = toss(own) ? PC_RECOMPUTE_NONE : PC_RECOMPUTE_SELECTIVE;
     if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
         spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;

@@ -5,6 +5,7 @@
 #include "models/schedule/timing.h"
 #include "models/training/outline.h"
 #include "models/workload/offload_check.h"
+#include "models/workload/offload_choice.h"
 #include "models/workload/saved.h"
 #include "tests/iteration_example.h"
 
@@ -381,10 +382,73 @@ static void expect_refusal(const pc_iteration_spec *spec, const char *message) {
     pc_iteration_free(&x);
 }
 
+/* ---- tensor by tensor ---- */
+
+/* In units of s*b*h/t, which norms and dropout are cut by, too, a layer's tensors in the order of F are 2 2 6 2 1 2 2 8
+ * 8 1, 34 in all. Of two layers' 45 the second keeps what is behind 2 + 2 + 6 and the mask's 1; a byte less leaves the
+ * mask. Of 43 it leaves the 6, and takes 2, 2, 2, 1 and 2. */
+static void test_tensors_that_fit(void **state) {
+    (void)state;
+    const int64_t unit = layer / 34;
+    const int64_t cases[][2] = {{0, 0},          {unit - 1, 0},     {unit, 1},        {2 * unit - 1, 1},
+                                {2 * unit, 2},   {34 * unit, 34},   {45 * unit, 45},  {45 * unit - 1, 44},
+                                {43 * unit, 43}, {204 * unit, 204}, {999 * unit, 204}};
+    pc_iteration_spec spec = offloading(PC_OFFLOAD_TENSORS, 1e15);
+    pc_outline made;
+    assert_int_equal(pc_outline_make(&spec, NULL, &made, NULL), PC_OK);
+    const pc_part_cost *whole = pc_outline_part(&made, 1, 0);
+    assert_int_equal(whole->activation.offloaded, 6 * layer);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pc_part_activation x = whole->activation;
+        int64_t stays = 6 * layer - cases[i][1] * unit;
+        pc_offload_limit(&spec.model, &made.cut, &whole->part, cases[i][0], &x);
+        assert_int_equal(6 * layer - x.offloaded, stays);
+        assert_int_equal(x.taken - whole->activation.taken, stays);
+        assert_int_equal(x.kept - whole->activation.kept, stays);
+        assert_int_equal(x.offloaded_b + x.b_frees, whole->activation.offloaded_b + whole->activation.b_frees);
+    }
+    pc_outline_free(&made);
+}
+
+/* Over a link that takes k times as long for all bytes of a part as its backward pass: for k up to 1 all go; for 1.7
+ * the link carries 120 units of the 204, which are three layers and of the next one 2, 2, 6, 2, 1, 2, 2 and 1. Nothing
+ * waits; at k = 3.4 all of them would. Over one that carries no mask none go. The last stage's backward pass follows F.
+ */
+static void test_tensors_hide(void **state) {
+    (void)state;
+    pc_iteration_spec none = offloading(0, 1e12), part = offloading(PC_OFFLOAD_TENSORS, 1e12);
+    pc_outline made;
+    pc_iteration x = run_spec(&none);
+    assert_int_equal(pc_outline_make(&none, NULL, &made, NULL), PC_OK);
+    const pc_part_cost *between = pc_outline_part(&made, 1, 0);
+    double seconds = between->pass[PC_PASS_BW].compute_s + between->pass[PC_PASS_BW].tp_s;
+    pc_outline_free(&made);
+    const double slower[] = {0.3, 1.7, 1e4};
+    const int64_t units[] = {204, 120, 0};
+    for (int i = 0; i < 3; i++) {
+        part.machine.host_link_bytes_per_s = 6.0 * (double)layer / (slower[i] * seconds) * (1 + 1e-9);
+        pc_iteration y = run_spec(&part);
+        assert_int_equal(y.memory[1].host_bytes, 3 * units[i] * (layer / 34));
+        assert_int_equal(y.memory[3].host_bytes, 0);
+        assert_true(y.iteration_s == x.iteration_s);
+        assert_true(y.memory[0].activations <= x.memory[0].activations);
+        if (i == 0) assert_true(y.memory[0].activations < x.memory[0].activations);
+        if (units[i] == 0) assert_int_equal(y.memory[0].activations, x.memory[0].activations);
+        pc_iteration_free(&y);
+    }
+    part.machine.host_link_bytes_per_s = 6.0 * (double)layer / (3.4 * seconds);
+    part.cut.offload.kinds = PC_OFFLOAD_FULL;
+    pc_iteration all = run_spec(&part);
+    assert_true(all.iteration_s > 1.1 * x.iteration_s);
+    pc_iteration_free(&all);
+    pc_iteration_free(&x);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     pc_iteration_spec spec = offloading(PC_OFFLOAD_FULL | PC_OFFLOAD_SELECTIVE, 50e9);
-    expect_refusal(&spec, "offload of activations in several ways; expected one of fine-grained, selective and full");
+    expect_refusal(&spec,
+                   "offload of activations in several ways; expected one of fine-grained, selective, full and tensors");
     spec = offloading(PC_OFFLOAD_FULL, 0);
     expect_refusal(&spec, "offload on machine cluster, which has no host_link; expected a machine that has one");
     spec = offloading(PC_OFFLOAD_OPTIMIZER, 50e9);
@@ -408,7 +472,7 @@ static void test_refusals(void **state) {
                           "the host");
     spec = offloading(PC_OFFLOAD_FULL, 50e9);
     spec.waits_for_memory = true;
-    expect_refusal(&spec, "offload selective or full with out_of_memory: wait, which goes by the memory that is left; "
+    expect_refusal(&spec, "offload beside passes with out_of_memory: wait, which goes by the memory that is left; "
                           "expected out_of_memory: fail, or offload fine-grained");
     spec = offloading(PC_OFFLOAD_FULL, 50e9);
     spec.generator = pc_generator_find("1f1b-r");
@@ -446,6 +510,8 @@ int main(void) {
         cmocka_unit_test(test_optimizer_on_the_host),
         cmocka_unit_test(test_parameters_on_the_host),
         cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_tensors_that_fit),
+        cmocka_unit_test(test_tensors_hide),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_words),
     };

@@ -106,7 +106,8 @@ static bool is_faster_and_too_large(const pc_plan_space *space, pc_plan_choice c
 /* Of none, half of the activations, all, the optimizer, and the last two. */
 static bool offloads_less(int32_t other, int32_t kinds) {
     if (kinds == (PC_OFFLOAD_FULL | PC_OFFLOAD_OPTIMIZER)) return other != kinds;
-    return kinds != 0 && (other == 0 || (kinds == PC_OFFLOAD_FULL && other == PC_OFFLOAD_SELECTIVE));
+    return kinds != 0 &&
+           (other == 0 || (kinds == PC_OFFLOAD_FULL && other & (PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_TENSORS)));
 }
 
 static bool should_be_limited(const pc_plan_space *space, const pc_plan_found *found) {

@@ -214,10 +214,10 @@ static bool recomputes_less(pc_recomputation other, const pc_plan_choice *choice
     return is_between ? !is_same : other.kind < choice->recompute;
 }
 
-/* A part of the kinds, or half of the layers' activations in the place of all. */
+/* A part of the kinds, or some of the activations in the place of all. */
 static bool offloads_less(int64_t other, int64_t kinds) {
-    bool has_half = other & PC_OFFLOAD_SELECTIVE && kinds & PC_OFFLOAD_FULL;
-    int64_t as_all = has_half ? (other & ~(int64_t)PC_OFFLOAD_SELECTIVE) | PC_OFFLOAD_FULL : other;
+    const int64_t some = PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_TENSORS;
+    int64_t as_all = other & some && kinds & PC_OFFLOAD_FULL ? (other & ~some) | PC_OFFLOAD_FULL : other;
     return other != kinds && (as_all & ~kinds) == 0;
 }
 

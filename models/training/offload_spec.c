@@ -29,7 +29,7 @@ pc_code pc_offload_can_be(const pc_iteration_spec *spec, pc_error *error) {
     if (!(kinds & PC_OFFLOAD_BESIDE_PASSES)) return PC_OK;
     if (spec->generator->adapts || spec->waits_for_memory)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "offload selective or full with %s, which goes by the memory that is left; expected "
+                            "offload beside passes with %s, which goes by the memory that is left; expected "
                             "%s, or offload fine-grained",
                             spec->generator->adapts ? spec->generator->name : "out_of_memory: wait",
                             spec->generator->adapts ? "another schedule" : "out_of_memory: fail");

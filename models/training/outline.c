@@ -99,7 +99,7 @@ static pc_code check_vocab(const pc_iteration_spec *spec, pc_error *error) {
                             cut->lora.rank > 0 ? "lora" : "frozen", name);
     if (pc_offload_is_beside_passes(&cut->offload))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "offload selective or full with %s, which has S and T; expected fine-grained, or another "
+                            "offload beside passes with %s, which has S and T; expected fine-grained, or another "
                             "schedule",
                             name);
     return PC_OK;

@@ -15,6 +15,7 @@
 
 #include "models/training/graph_pools.h"
 #include "models/training/outline_units.h"
+#include "models/workload/offload_choice.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -146,6 +147,28 @@ pc_pass_forms pc_outline_forms(const pc_outline *outline) {
     return (pc_pass_forms){.has_r = generator->recomputes, .splits = generator->splits, .mixes = generator->mixes};
 }
 
+/* What lies at least between a part's backward passes, one of them: B and W, or BW, of a schedule that mixes them
+ * whichever is shorter. In the cool-down, where no F comes between, it is all that hides a copy back. */
+static double backward_s(const pc_outline *outline, const pc_part_cost *part) {
+    double seconds[PC_PASS_KINDS] = {0};
+    const pc_generator *generator = outline->spec->generator;
+    for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
+        const pc_pass_cost *pass = &part->pass[kind];
+        if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
+            seconds[kind] = pass->compute_s + pass->tp_s + pass->cp_s;
+    }
+    double apart = seconds[PC_PASS_B] + seconds[PC_PASS_W], whole = seconds[PC_PASS_BW];
+    return generator->mixes ? fmin(apart, whole) : apart + whole;
+}
+
+/* As many bytes go as the link carries in that time. */
+static void limit_offload(const pc_outline *outline, pc_part_cost *made) {
+    if (!(outline->cut.offload.kinds & PC_OFFLOAD_TENSORS)) return;
+    double most = backward_s(outline, made) * pc_machine_host_link(&outline->spec->machine);
+    if (most >= (double)made->activation.offloaded) return;
+    pc_offload_limit(&outline->spec->model, &outline->cut, &made->part, (int64_t)most, &made->activation);
+}
+
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_generator *generator = spec->generator;
@@ -155,6 +178,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
         if (pc_outline_has_kind(generator, (pc_pass_kind)kind))
             code = make_pass(outline, memo, made, (pc_pass_kind)kind, &made->pass[kind], error);
+    if (!code) limit_offload(outline, made);
     if (!code) made->low_weights = pc_part_low_weights(&spec->model, &outline->cut, &made->part);
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);

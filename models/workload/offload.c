@@ -10,11 +10,9 @@ typedef struct name {
     int32_t bit;
 } name;
 
-static const name kind_names[] = {{"fine-grained", PC_OFFLOAD_FINE_GRAINED},
-                                  {"selective", PC_OFFLOAD_SELECTIVE},
-                                  {"full", PC_OFFLOAD_FULL},
-                                  {"optimizer", PC_OFFLOAD_OPTIMIZER},
-                                  {"parameters", PC_OFFLOAD_PARAMETERS}};
+static const name kind_names[] = {
+    {"fine-grained", PC_OFFLOAD_FINE_GRAINED}, {"selective", PC_OFFLOAD_SELECTIVE},   {"full", PC_OFFLOAD_FULL},
+    {"optimizer", PC_OFFLOAD_OPTIMIZER},       {"parameters", PC_OFFLOAD_PARAMETERS}, {"tensors", PC_OFFLOAD_TENSORS}};
 
 static const name module_names[] = {{"attn_norm", 1 << PC_MODULE_ATTN_NORM},
                                     {"qkv_linear", 1 << PC_MODULE_QKV},
@@ -49,8 +47,8 @@ pc_code pc_offload_parse(const char *text, int32_t *kinds, pc_error *error) {
     const char *wrong = read_words(text, kind_names, KINDS, kinds, &length);
     if (!wrong) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%.*s: unknown kind of offload; expected none, or of fine-grained, selective, full, optimizer "
-                        "and parameters one or more, joined by +",
+                        "%.*s: unknown kind of offload; expected none, or of fine-grained, selective, full, tensors, "
+                        "optimizer and parameters one or more, joined by +",
                         (int)(length < 40 ? length : 40), wrong);
 }
 

@@ -5,6 +5,8 @@
  * SELECTIVE and FULL: whole layers, copied beside later passes ('PipeOffload', arXiv 2503.01328). FULL takes all
  * layers; SELECTIVE a fraction, those that are held longest: the first of a device's chunks, or of a part's layers
  * where it has one chunk.
+ * TENSORS: beside later passes, too, tensor by tensor as much as the link carries in the time of the part's backward pass
+ * (offload_choice.h), so that hardly anything waits.
  * OPTIMIZER: a fraction of master weights and moments, and their step, by the CPU (Megatron-LM's
  * --optimizer-cpu-offload; ZeRO-Offload, arXiv 2101.06840).
  * PARAMETERS: ZeRO 3's shares of parameters, gradients and state, as torch's CPUOffloadPolicy has them.
@@ -27,7 +29,8 @@ enum {
     PC_OFFLOAD_FULL = 4,
     PC_OFFLOAD_OPTIMIZER = 8,
     PC_OFFLOAD_PARAMETERS = 16,
-    PC_OFFLOAD_BESIDE_PASSES = PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_FULL,
+    PC_OFFLOAD_TENSORS = 32,
+    PC_OFFLOAD_BESIDE_PASSES = PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_FULL | PC_OFFLOAD_TENSORS,
     PC_OFFLOAD_ACTIVATIONS = PC_OFFLOAD_FINE_GRAINED | PC_OFFLOAD_BESIDE_PASSES,
     PC_OFFLOAD_STATE = PC_OFFLOAD_OPTIMIZER | PC_OFFLOAD_PARAMETERS
 };

@@ -35,7 +35,8 @@ static pc_code check_activations(const pc_cut *cut, pc_error *error) {
     int32_t kinds = cut->offload.kinds & PC_OFFLOAD_ACTIVATIONS;
     if (kinds & (kinds - 1))
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "offload of activations in several ways; expected one of fine-grained, selective and full");
+                            "offload of activations in several ways; expected one of fine-grained, selective, full "
+                            "and tensors");
     if (cut->offload_layers > 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "activation_offload_layers %" PRId64 " beside offload of activations; expected one of both",
@@ -86,7 +87,7 @@ pc_code pc_offload_check(const pc_model *model, const pc_cut *cut, pc_error *err
 int64_t pc_offloaded_layers(const pc_cut *cut, int parts, int part, int64_t layers) {
     int32_t kinds = cut->offload.kinds;
     if (cut->offload_layers > 0) return pc_min(cut->offload_layers, layers);
-    if (kinds & (PC_OFFLOAD_FULL | PC_OFFLOAD_FINE_GRAINED)) return layers;
+    if (kinds & (PC_OFFLOAD_FULL | PC_OFFLOAD_FINE_GRAINED | PC_OFFLOAD_TENSORS)) return layers;
     if (!(kinds & PC_OFFLOAD_SELECTIVE)) return 0;
     int chunks = pc_max(parts / cut->pp, 1), chunk = part / cut->pp;
     double of_chunk = cut->offload.fraction * chunks - chunk;
