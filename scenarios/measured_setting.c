@@ -247,9 +247,11 @@ static pc_code read_machine(const row_reader *r) {
     return PC_OK;
 }
 
-/* torchtitan compares TP, "vanilla TP", with its asynchronous kind, which needs the compiler. */
+/* torchtitan compares TP, "vanilla TP", with its asynchronous kind, which needs the compiler. AutoModel's benchmarks
+ * that say fsdp2_prefetch have enable_compile (examples/llm_benchmark). */
 static bool is_compiled_variant(const char *variant) {
-    return strstr(variant, "compile") || strstr(variant, "async TP") || strstr(variant, "vanilla TP");
+    return strstr(variant, "fsdp2_prefetch") || strstr(variant, "compile") || strstr(variant, "async TP") ||
+           strstr(variant, "vanilla TP");
 }
 
 /* Of a program's name what is known of it, with "compile" behind it where the variant says so: another program. */

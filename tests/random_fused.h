@@ -5,11 +5,12 @@
 #include "models/workload/low_attention.h"
 #include "tests/support.h"
 
-/* Whatever the cut allows of Transformer Engine's fused operations and, with a recipe of few bits, of attention in 8
- * bits; what is drawn next is what it was. */
+/* Whatever the cut allows of Transformer Engine's fused operations or torch.compile and, with a recipe of few bits, of
+ * attention in 8 bits; what is drawn next is what it was. */
 static inline void random_fused(const test_random *from, const pc_model *model, pc_cut *cut) {
     test_random own = *from, *random = &own;
     cut->fuses_operations = cut->kernels == PC_KERNELS_FUSED && test_between(random, 0, 1);
+    cut->compiles = cut->kernels == PC_KERNELS_FUSED && !cut->fuses_operations && test_between(random, 0, 1);
     cut->attention_is_low = test_between(random, 0, 1);
     cut->attention_hands_low = cut->attention_is_low && test_between(random, 0, 1);
     if (pc_low_attention_check(model, cut, NULL)) cut->attention_is_low = cut->attention_hands_low = false;

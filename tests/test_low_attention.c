@@ -171,6 +171,10 @@ static void test_fuser(void **state) {
     cut.tp = 2; /* its products of cut matrices do not add */
     b1 = pass_of(&model, &cut, PC_PASS_B);
     assert_true(bytes_of(&b1, "lora", "add") > 0);
+    cut.fuses_operations = false, cut.compiles = true; /* whoever reads does */
+    b1 = pass_of(&model, &cut, PC_PASS_B);
+    assert_wide_equal(bytes_of(&b1, "lora", "add"), -1);
+    assert_wide_equal(bytes_of(&b1, "lora", "residual"), -1);
 }
 
 static void check_refused(const pc_model *model, const pc_cut *cut, const char *expected) {
@@ -199,6 +203,8 @@ static void test_refusals(void **state) {
     check_refused(&model, &cut, "fp8_multi_head_attention without fp8_dot_product_attention; expected both");
     cut.attention_hands_low = false, cut.fuses_operations = true, cut.kernels = PC_KERNELS_EAGER;
     check_refused(&model, &cut, "use_transformer_engine_op_fuser with kernels eager; expected fused kernels");
+    cut.fuses_operations = false, cut.compiles = true;
+    check_refused(&model, &cut, "compile with kernels eager; expected fused kernels");
 }
 
 /* Whatever is drawn: a B and a W do what a BW does, FLOPs are those of 16 bits, and memory is at most theirs. */

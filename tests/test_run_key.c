@@ -158,6 +158,7 @@ static const field of_cluster[] = {
     ITERATION(cut.attention_is_low),
     ITERATION(cut.attention_hands_low),
     ITERATION(cut.fuses_operations),
+    ITERATION(cut.compiles),
     ITERATION(cut.kernels),
     ITERATION(unit),
     ITERATION(cut.layout),

@@ -101,6 +101,7 @@ static const change changes[] = {
     {PC_KEY_FP8_DOT_PRODUCT_ATTENTION, "true", {0}},
     {PC_KEY_FP8_MULTI_HEAD_ATTENTION, "true", {0}},
     {PC_KEY_USE_TRANSFORMER_ENGINE_OP_FUSER, "true", {0}},
+    {PC_KEY_COMPILE, "true", {0}},
     {PC_KEY_CROSS_ENTROPY, "fused", {0}},
     {PC_KEY_CROSS_ENTROPY_CHUNKS, "4", {"setting.cross_entropy=chunked"}},
     {PC_KEY_ACTIVATION_OFFLOAD_LAYERS, "2", {0}},

@@ -145,6 +145,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->attention_is_low,
                                cut->attention_hands_low,
                                cut->fuses_operations,
+                               cut->compiles,
                                cut->graphs,
                                cut->frozen,
                                cut->lora.rank,

@@ -86,9 +86,9 @@ static pc_code check_input_store(const pc_model *model, const pc_cut *cut, pc_er
 }
 
 static pc_code check_fuser(const pc_cut *cut, pc_error *error) {
-    if (!cut->fuses_operations || cut->kernels == PC_KERNELS_FUSED) return PC_OK;
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "use_transformer_engine_op_fuser with kernels eager; expected fused kernels");
+    if (cut->kernels == PC_KERNELS_FUSED || !(cut->fuses_operations || cut->compiles)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s with kernels eager; expected fused kernels",
+                        cut->compiles ? "compile" : "use_transformer_engine_op_fuser");
 }
 
 static pc_code check_products(const pc_model *model, const pc_cut *cut, pc_error *error) {

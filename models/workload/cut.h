@@ -149,6 +149,9 @@ typedef struct pc_cut {
     /* Megatron's use_transformer_engine_op_fuser: the activation casts its output and its gradient itself; and where TP
      * is one rank, products add up adapters, and scale them (TEFusedLoRALinear; te.ops ForwardLinearScaleAdd) */
     bool fuses_operations;
+    /* torch.compile of each layer: adapters' outputs are scaled and added by the kernels that read them. Kernels
+     * between matrices are fused anyway (pc_kernels) */
+    bool compiles;
     int gradient_bytes; /* of a parameter's gradient, as it is held, added up and sent: 4, fp32, or 2; 0: 4 */
     /* Layers, from the first on, whose activations are on the host between F and the backward pass: Megatron-LM's
      * cpu_offloading_num_layers, which it has without pipelines and without recomputation. */

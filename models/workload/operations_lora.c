@@ -58,10 +58,10 @@ static void add_product(pc_builder *b, const pc_matrix *matrix, pc_gemm_role rol
     b->low = low;
 }
 
-/* Products that add to what is there, and scale, in place of kernels of their own (te.ops: ForwardLinearScaleAdd,
- * BackwardLinearScale, BackwardLinearAdd). Not with TP. */
+/* Others scale and add in place of kernels of their own, and read 2 bytes more: products (te.ops: ForwardLinearScaleAdd,
+ * BackwardLinearScale, BackwardLinearAdd), not with TP; or, compiled, the kernels behind, which are counted likewise. */
 static bool adds_in_products(const pc_builder *b) {
-    return b->slice.fuses_operations && b->slice.ranks == 1;
+    return b->slice.compiles || (b->slice.fuses_operations && b->slice.ranks == 1);
 }
 
 bool pc_adapter_adds(const pc_builder *b, const pc_matrix *matrix) {

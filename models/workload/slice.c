@@ -43,6 +43,7 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .attention_is_low = cut->attention_is_low,
                       .attention_hands_low = cut->attention_hands_low,
                       .fuses_operations = cut->fuses_operations,
+                      .compiles = cut->compiles,
                       .lora = cut->lora,
                       .frozen = pc_cut_frozen(cut),
                       .graphs = cut->graphs};

@@ -42,10 +42,10 @@ typedef struct pc_slice {
     bool is_sequence_cut;  /* and sequence parallelism */
     bool has_norms_apart;  /* a norm is a module of its own, and not one with the matrix behind it */
     bool stores_low_input; /* the cut's */
-    bool attention_is_low, attention_hands_low, fuses_operations; /* likewise */
-    pc_lora lora;                                                 /* the cut's */
-    int32_t frozen;                                               /* pc_cut_frozen */
-    int32_t graphs;                                               /* the cut's */
+    bool attention_is_low, attention_hands_low, fuses_operations, compiles; /* likewise */
+    pc_lora lora;                                                           /* the cut's */
+    int32_t frozen;                                                         /* pc_cut_frozen */
+    int32_t graphs;                                                         /* the cut's */
 } pc_slice;
 
 /* For a checked cut, of whole sequences. */

@@ -9,7 +9,7 @@ import typing
 
 FILE = "megatron_bridge_perf_recipes"
 COLUMNS = ("setting.cuda_graph_impl", "setting.cuda_graph_scope", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces",
-           "setting.cp_comm_type", "setting.model.document_length")
+           "setting.cp_comm_type", "setting.model.document_length", "setting.recompute", "setting.sequence_parallel")
 
 # Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
 # scripts/performance/configs/llama/llama3_workload_base_configs.py: cpu_offloading_num_layers.
@@ -106,6 +106,16 @@ def packs_squad(row):
     return row["framework"] in ("NeMo", "Megatron-Bridge") and row["task"] in ("LoRA", "SFT")
 
 
+def of_automodel(row):
+    """Automodel, examples/llm_benchmark: custom_llama3_1_70b_pretrain_benchmark_8nodes.yaml has activation_checkpointing;
+    custom_llama3_3_70b_instruct_peft_benchmark.yaml sequence_parallel and enable_async_tensor_parallel, Qwen's neither."""
+    if "fsdp2_prefetch" not in row["variant"] or "Llama3 70B" not in row["model"]:
+        return {}
+    if row["task"] == "Pre-Training":
+        return {"setting.recompute": "full"}
+    return {"setting.sequence_parallel": "true", "setting.overlap.tp_pieces": "true"}
+
+
 def of_row(row, recipes):
     """The cells of COLUMNS for a row. torchtitan compiles its loss since 2025 (torchtitan/components/loss.py)."""
     found = dict.fromkeys(COLUMNS, "")
@@ -117,8 +127,10 @@ def of_row(row, recipes):
         found["setting.overlap.tp_pieces"] = "true"
     if is_mlperf_405b(row) and "_cg" in row["variant"]:  # config_common_cg.sh: FULL_CUDA_GRAPH=True
         found["setting.cuda_graph_impl"] = "full_iteration"
+    if row["framework"] == "torchtitan" and row["cp"].isdigit() and int(row["cp"]) > 1:  # context_parallel_rotate_method: allgather
+        found["setting.cp_comm_type"] = "all_gather"
     if row["model"] == "llama2_70b_lora" and row["cp"].isdigit() and int(row["cp"]) > 1:  # conf/*_tuning_config.yaml: CP_COMM_TYPE
         found["setting.cp_comm_type"] = "a2a"
     if packs_squad(row):
         found["setting.model.document_length"] = SQUAD_TOKENS
-    return found
+    return {**found, **of_automodel(row)}
