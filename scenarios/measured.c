@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/names.h"
+#include "scenarios/measured_arguments.h"
 #include "storage/csv.h"
 #include "storage/text_file.h"
 
@@ -76,7 +77,8 @@ static int column_named(const pc_measured *m, int count, const char *name) {
 }
 
 static bool is_setting(const char *name) {
-    return strncasecmp(name, "setting.", 8) == 0 || pc_measured_key_of_argument(name) != NULL;
+    return strncasecmp(name, "setting.", 8) == 0 || pc_measured_key_of_argument(name) != NULL ||
+           pc_measured_is_argument(name);
 }
 
 static void find_columns(pc_measured *m) {

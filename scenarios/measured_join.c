@@ -1,6 +1,8 @@
 /* Which configuration of a table of conditions a measured run was. */
 #include "scenarios/measured.h"
 
+#include "scenarios/measured_arguments.h"
+
 #include <string.h>
 
 /* What the row must say to be anybody's. */
@@ -26,7 +28,7 @@ static bool is_same(const pc_measured_run *a, const pc_measured_run *b) {
 /* Whether two rows say the same of all that is a setting. */
 static bool says_the_same(const pc_measured *m, int64_t a, int64_t b) {
     for (int i = 0; i < m->column_count; i++)
-        if (pc_measured_key_of_argument(m->column[i]) &&
+        if ((pc_measured_key_of_argument(m->column[i]) || pc_measured_is_argument(m->column[i])) &&
             strcmp(m->cell[a * m->column_count + i], m->cell[b * m->column_count + i]) != 0)
             return false;
     return true;

@@ -5,6 +5,7 @@
 #include "models/schedule/generate.h"
 #include "models/workload/recompute.h"
 #include "scenarios/library.h"
+#include "scenarios/measured_arguments.h"
 #include "scenarios/written_names.h"
 
 #include <inttypes.h>
@@ -468,7 +469,10 @@ static void put_argument(pairs *p, const char *key, const char *cell) {
     if (!is_nothing(cell) || is_word) put(p, key, is_true ? "true" : is_false ? "false" : cell);
 }
 
-static void put_own(pairs *p, const pc_measured *m, int64_t row) {
+static void put_own(pairs *p, const pc_measured *m, int64_t row, pc_measured_said said) {
+    char settings[PC_MEASURED_ARGUMENTS_SIZE];
+    pc_measured_read_arguments(m, row, said, settings);
+    put_settings(p, settings);
     for (int i = 0; i < m->column_count; i++) {
         const char *cell = m->cell[row * m->column_count + i], *key = pc_measured_key_of_argument(m->column[i]);
         if (key) put_argument(p, key, cell);
@@ -530,10 +534,11 @@ static void add_group(pc_text *yaml, const pairs *p, int first) {
 }
 
 void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_measured_run *run, pc_text *yaml) {
+    const pc_measured_said said = {run->says_recompute, pc_measured_cell(measured, row, PC_MEASURED_ZERO)[0] != '\0'};
     pairs p = {.count = 0};
     put_run(&p, run);
-    if (run->conditions) put_own(&p, run->conditions, run->condition);
-    put_own(&p, measured, row);
+    if (run->conditions) put_own(&p, run->conditions, run->condition, said);
+    put_own(&p, measured, row, said);
     pc_text_printf(yaml, "- {name: r%" PRId64, row);
     for (int i = 0; i < p.count; i++) {
         if (group_of(p.list[i].key) > 0) {

@@ -150,6 +150,19 @@ class Score(unittest.TestCase):
         row, = self.rows(path, "--set", "setting.recompute=full")
         self.assertGreater(float(row["forecast_s"]), float(self.rows(path)[0]["forecast_s"]))
 
+    def test_conditions_say_recomputation(self):
+        """Megatron's arguments of several columns: as if the row said so; what it says itself counts first."""
+        head = "framework,model,system,gpus,precision,gbs,mbs,seq,tp,pp,recompute"
+        row = "Megatron-Bridge,LLAMA3-70B,DGX-H100,64,BF16,128,1,8192,4,4,"
+        recipes = self.write("model,system,gpus,precision,tp,pp,mbs,recompute_granularity,recompute_modules\n"
+                             "llama3_70b,h100,64,bf16,4,4,1,selective,['mlp'  'core_attn']\n", "recipes.csv")
+        text = f"{head}\n{row}\n{row}selective core_attn+mlp\n{row}none\n"
+        said = "pipecast: conditions: 3 rows have one, 0 none, 0 several that differ, of which none holds\n"
+        found = self.rows(self.write(text), "--conditions", recipes, message=said)
+        memory = [float(row["memory_gib_forecast"]) for row in found]
+        self.assertEqual(memory[0], memory[1])
+        self.assertLess(memory[0], memory[2])
+
     def test_ten_thousand_rows(self):
         """In their order, however many threads; each seventh contradicts itself: 8 replicas, and a batch that is odd. A
         quick run takes the first thousand."""
