@@ -49,6 +49,11 @@ static pc_code read_times(schedule_request *r, int64_t slices, pc_error *error) 
 static pc_code take_parts(schedule_request *r, const pc_generator *generator, pc_error *error) {
     if (r->slices == 0) r->slices = pc_generator_slices(generator, 0, 0);
     r->chunks = r->chunks ? r->chunks * r->slices : pc_generator_chunks(generator, 0, r->slices);
+    if (r->chunks > PC_CHUNKS_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "--slices: %" PRId64 " of each of %" PRId64
+                            " chunks a device; expected at most %d of all together",
+                            r->slices, r->chunks / r->slices, PC_CHUNKS_MAX);
     return r->slice_times ? read_times(r, r->slices, error) : PC_OK;
 }
 

@@ -308,6 +308,7 @@ static pc_code find_shape(const pc_setting *setting, cluster_shape *shape, pc_er
                              .microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, 1)};
     pc_code code = share_gpus(shape, error);
     if (!code) code = share_batch(setting, shape, error);
+    if (!code) code = pc_setting_check_slices(setting, error);
     if (code) return code;
     if (pc_schedule_check_size(shape->pp, shape->microbatches, pc_setting_chunks(setting), error)) {
         error->is_rule = true;

@@ -56,6 +56,16 @@ pc_placement pc_setting_placement(const pc_setting *setting) {
     return pc_generator_placement(generator_of(setting), pc_setting_chunks(setting), pc_setting_slices(setting));
 }
 
+pc_code pc_setting_check_slices(const pc_setting *setting, pc_error *error) {
+    int slices = pc_setting_slices(setting), chunks = pc_setting_chunks(setting);
+    if (slices == 0 || chunks <= PC_CHUNKS_MAX) return PC_OK;
+    pc_error_blame(error, pc_key_path(PC_KEY_SEQUENCE_SLICES),
+                   "%d of each of %d chunks a device; expected at most %d of all together", slices, chunks / slices,
+                   PC_CHUNKS_MAX);
+    error->is_rule = true;
+    return PC_ERROR_INPUT;
+}
+
 static bool has_slices(const pc_setting *setting) {
     return pc_placement_has_slices(generator_of(setting)->placement);
 }
@@ -196,6 +206,7 @@ static pc_code check_parts(const pc_setting *setting, pc_error *error) {
     int shares = chunks_in_part(setting);
     bool ends = layout_of(setting) == PC_LAYERS_ENDS;
     const char *culprit = shares > 1 ? "chunks" : pc_key_path(devices_key(setting));
+    if (pc_setting_check_slices(setting, error)) return error->code;
     if (pc_schedule_check_size(p, whole(setting, PC_KEY_MICROBATCHES), v, error)) {
         pc_error_set_key(error, shares > 1 ? "chunks" : "microbatches");
         return error->code;

@@ -26,6 +26,9 @@ int pc_setting_chunks(const pc_setting *setting);
 int pc_setting_slices(const pc_setting *setting);
 pc_placement pc_setting_placement(const pc_setting *setting);
 
+/* Whether a device can have all slices of all its parts: PC_ERROR_INPUT where these are too many. */
+pc_code pc_setting_check_slices(const pc_setting *setting, pc_error *error);
+
 /* Whether it says how large activations are, or has the whole shape of the model. */
 bool pc_setting_has_activation(const pc_setting *setting);
 

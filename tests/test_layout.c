@@ -232,8 +232,11 @@ static void test_remedies(void **state) {
 static void expect_stages(pc_stage_layout asked, int64_t all, pc_placement placement, int devices, int chunks,
                           const int32_t *expected) {
     pc_error error = {0};
+    int parts = pc_placement_parts(placement, devices, chunks);
+    layers[parts] = -1;
     if (pc_stage_layout_list(&asked, all, placement, devices, chunks, layers, &error)) fail_msg("%s", error.message);
-    for (int i = 0; i < devices * chunks; i++) assert_int_equal(layers[i], expected[i]);
+    for (int i = 0; i < parts; i++) assert_int_equal(layers[i], expected[i]);
+    assert_int_equal(layers[parts], -1); /* which is no part */
 }
 
 /* What is left lies evenly over the stages between, and a stage's layers over its chunks: of 4 stages 2 + 6 + 6 + 4 are
@@ -247,6 +250,9 @@ static void test_stages(void **state) {
     expect_stages((pc_stage_layout){.first = 5}, 5, linear, 1, 1, (int32_t[]){5});
     expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, two, 4, 2, (int32_t[]){1, 3, 3, 2, 1, 3, 3, 2});
     expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, v, 4, 2, (int32_t[]){1, 3, 3, 2, 2, 3, 3, 1});
+    expect_stages((pc_stage_layout){.first = 4, .last = 4}, 18, PC_PLACEMENT_SLICES, 4, 2, (int32_t[]){4, 5, 5, 4});
+    expect_stages((pc_stage_layout){.first = 2, .last = 4}, 18, PC_PLACEMENT_OF_SLICES(3), 4, 6,
+                  (int32_t[]){1, 3, 3, 2, 1, 3, 3, 2}); /* slices share a part's layers */
     expect_stages((pc_stage_layout){.counts_embedding = true}, 7, linear, 4, 1, (int32_t[]){1, 2, 2, 2});
     expect_stages((pc_stage_layout){.counts_loss = true}, 7, linear, 4, 1, (int32_t[]){2, 2, 2, 1});
     expect_stages((pc_stage_layout){.counts_embedding = true, .counts_loss = true}, 6, two, 2, 2,

@@ -158,8 +158,9 @@ static double all_taken(const grid *x, int device) {
     return all * x->schedule->microbatches;
 }
 
-/* At the least, from the start of F of one cell to the end of its backward pass: down its own slice, through those
- * behind it in the last part, and back; or through those behind it in its own part, and down the last slice. */
+/* From the start of F of one cell to the end of its backward pass, at the least: the longer of two ways. One goes down
+ * its own slice, through those behind it in the last part, and back. The other goes through those behind it in its own
+ * part, and down the last slice. */
 static pc_time round_trip(const grid *x, int part, int slice) {
     pc_time own = 0, other = 0;
     int end = x->slices - 1, last = x->parts - 1;

@@ -42,7 +42,7 @@ static pc_code list_by_stage(const pc_stage_layout *asked, int64_t layers, pc_pl
     if (code) return code;
     middle rest = middle_of(asked, layers, devices);
     int64_t each = rest.stages > 0 ? rest.layers / rest.stages : 0;
-    int in_stage = pc_placement_visited(placement, chunks);
+    int in_stage = pc_placement_visited(placement, chunks) / pc_placement_slices(placement, chunks);
     if ((code = check_chunks(asked->first, in_stage, "the first stage", error))) return code;
     if ((code = check_chunks(asked->last, in_stage, "the last stage", error))) return code;
     if ((code = check_chunks(each, in_stage, "a stage", error))) return code;

@@ -43,6 +43,8 @@ static const pc_look schedule_looks[] = {
     {BROWN, SQUARE, DOTTED},             /* seq-gpipe */
     {BROWN, PENTAGON, SOLID},            /* seq-1f1b */
     {BROWN, INVERTED, DASHED},           /* seq-zb-h1 */
+    {DARK_GREEN, PENTAGON, SOLID},       /* seq-1f1b-interleaved */
+    {DARK_GREEN, INVERTED, DASHED},      /* seq-zb-interleaved */
     {DARK_BLUE, CIRCLE, DASHED},         /* 1f1b-vocab-1 */
     {BROWN, TRIANGLE, SOLID},            /* 1f1b-vocab-2 */
     {DARK_GREEN, SQUARE, DASHED},        /* v-half-vocab-1 */

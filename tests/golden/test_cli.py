@@ -581,7 +581,7 @@ class Meant(Command):
         ("--exit-code", ["compare", "a.h5", "b.h5", "--exitcode"]), ("--quick", ["calibrate", "--quik"]),
         ("zb-v", [*RUN, "--schedule", "zbv"]), ("zb-h1", [*RUN, "--schedule", "1f1b,ZB-H1"]),
         ("1f1b-interleaved", [*RUN, "--schedule", "Interleaved1F1B"]),
-        ("1f1b-interleaved, 1f1b-interleaved-overlap or 1f1b-interleaved-low-memory", ["schedule", "1f1b-inter", "-p", "4", "-m", "8"]),
+        ("1f1b-interleaved, seq-1f1b-interleaved or 1f1b-interleaved-overlap", ["schedule", "1f1b-inter", "-p", "4", "-m", "8"]),
         ("zb-h1 or zb-h2", ["schedule", "zb-h3", "-p", "4", "-m", "8"]),
         ("dgx-h100 or grand-teton", [*RUN, "--machine", "h100"]), ("dgx-h100", [*RUN, "--machine", "h100-sxm"]),
         ("hgx-h200", [*RUN, "--machine", "H200"]), ("dgx-a100, a100-pcie or a100-hdr-4-nics", [*RUN, "--machine", "a100"]),

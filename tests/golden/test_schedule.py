@@ -490,7 +490,7 @@ class Schedule(Command):
         for message, arguments in (
                 ("-v: seq-1f1b cuts microbatches into slices, and has one chunk a device; expected --slices 2", [*shape[:5], "-v", "2"]),
                 ("--slices: 1f1b has whole microbatches; expected it with seq-1f1b or another seq-...", ["1f1b", *shape[1:]]),
-                ("chunks: 1200 is out of range; expected 1 to 1024", [*parts[:-3], "400", "-v", "3"]),
+                ("--slices: 400 of each of 3 chunks a device; expected at most 1024 of all together", [*parts[:-3], "400", "-v", "3"]),
                 ("--times: 3 times F,B,W; expected one for all, one for each of 4 stages, or one for each of 8 parts of the model", [*parts, "--times", "1,1,1*3"]),
                 ("--slice-times: '1,2,3'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3"]),
                 ("--slice-times: '1,2,3,0'; expected 4 numbers above zero, one a slice, such as 1,1.2,1.4,1.6 of four", [*shape, "--slice-times", "1,2,3,0"]),
