@@ -24,13 +24,14 @@ setting:
   gpus: 8
   global_batch: 16
   memory: 0.4 GiB
+  offload: none
 """
 LISTS = {"tp": ["1", "2", "4"], "pp": ["1", "2", "4"], "chunks": ["2", "4"], "microbatch_size": ["1", "2"],
          "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "layout": ["even", "ends", "own"], "recompute": ["none", "full"], "zero": ["0", "1"]}
 ORDERS, SWITCHES = ["tp-dp-pp", "dp-tp-pp"], ["true", "false"]
 PLAN = SETTING + "plan:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items()) + (
     f"  rank_order: [{', '.join(ORDERS)}]\n  sequence_parallel: [{', '.join(SWITCHES)}]\n"
-    f"  overlap: {{gradients: [{', '.join(SWITCHES)}]}}\n  offload: [none]\n")
+    f"  overlap: {{gradients: [{', '.join(SWITCHES)}]}}\n")
 SWEEP = SETTING + "sweep:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items())
 KINDS = ("tp", "cp", "pp", "dp", "optimizer", "bubble")
 
