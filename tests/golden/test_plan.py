@@ -24,6 +24,7 @@ setting:
   gpus: 8
   global_batch: 16
   memory: 0.4 GiB
+  offload: none
 """
 LISTS = {"tp": ["1", "2", "4"], "pp": ["1", "2", "4"], "chunks": ["2", "4"], "microbatch_size": ["1", "2"],
          "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "layout": ["even", "ends", "own"], "recompute": ["none", "full"], "zero": ["0", "1"]}
@@ -263,10 +264,12 @@ class Choices(Plan):
         """Every list that nobody gives, counted: all others have one value. Of GPT-3 1.3B: 24 layers, 16 heads. Of 64
         GPUs pp is a divisor, too; 26 layers, as `ends` counts them, do not divide over 4 parts."""
         fixed = {"tp": "1", "pp": "2", "chunks": "2", "microbatch_size": "1", "schedule": "1f1b-interleaved",
-                 "layout": "even", "recompute": "none", "zero": "1", "rank_order": "tp-dp-pp"}
+                 "layout": "even", "recompute": "none", "zero": "1", "rank_order": "tp-dp-pp", "offload": "none",
+                 "shard_group": "64"}  # which is all replicas
         divisors = [n for n in range(1, 25) if 24 % n == 0]
-        counts = {"tp": len([1, 2, 4, 8]), "pp": len([1, 2, 4, 8]), "layout": len(["even", "own"]), "chunks": len(divisors) - 1,
+        counts = {"tp": len([1, 2, 4, 8]), "pp": len([1, 2, 4, 8]), "layout": len(["even", "own", "balanced"]), "chunks": len(divisors) - 1,
                   "microbatch_size": len([1, 2, 4, 8, 16, 32]), "schedule": 3, "recompute": 3, "zero": 4, "rank_order": 2,
+                  "offload": len(["none", "optimizer"]), "shard_group": len(["all", 8]),
                   "overlap.tp": 1, "sequence_parallel": 1}
         for name, count in counts.items():
             given = {**fixed, **({"tp": "2"} if name == "sequence_parallel" else {}),
@@ -287,7 +290,7 @@ class Choices(Plan):
         names = [line.split()[0] for line in self.good("list", "schedules").splitlines()]
         path = self.write(SETTING)
         fixed = ["--tp", "1", "--pp", "2", "--chunks", "2", "--microbatch-size", "1", "--zero", "1", "--recompute", "none",
-                 "--rank-order", "tp-dp-pp", "--memory", "40 GiB", "--layout", "even"]
+                 "--rank-order", "tp-dp-pp", "--memory", "40 GiB", "--layout", "even", "--offload", "none"]
         found = self.plan(path, *fixed, "--schedule", "all", "--top", "100", "--all-variants")
         names = [name for name in names if "-vocab-" not in name]  # those are asked for by name
         self.assertEqual(found["log"]["points"], len(names))
@@ -313,7 +316,7 @@ class Layouts(Plan):
         self.assertEqual((plan["layout"], plan["pp"], plan["virtual_pp"]), ("ends", 32, 4))
         alone = self.best(*given, "--layout", "ends")["plans"][0]
         self.assertEqual(alone["iteration_s"], plan["iteration_s"])
-        self.assertGreater(plan["mfu"], 1.4 * self.best(*given, "--layout", "even")["plans"][0]["mfu"])
+        self.assertGreater(plan["mfu"], 1.1 * self.best(*given, "--layout", "even")["plans"][0]["mfu"])
 
     def test_a_model_of_46_layers(self):
         given = ("--model", "cm-21b", "--machine", "dgx-a100", "--gpus", "1024")
@@ -564,6 +567,8 @@ class BadInput(Plan):
         last = SETTING.count("\n") + 1
         for text, message in (
                 ("microbatches: 4", "setting.microbatches: follow from the other choices; expected global_batch"),
+                ("first_stage_layers: 9", "setting.first_stage_layers: of one number of stages; expected layout balanced in a plan"),
+                ("last_stage_layers: 9", "setting.last_stage_layers: of one number of stages; expected layout balanced in a plan"),
                 ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
                 ("out_of_memory: wait", "setting.out_of_memory: wait; expected fail in a plan, which is of what fits"),
                 ("samples: 10", "setting.samples: of bad days; expected none in a plan, and them in runs of it"),
