@@ -17,10 +17,11 @@ static inline void random_fused(const test_random *from, const pc_model *model, 
 }
 
 /* A recipe of 8 bits for a third of the models: delayed or current scaling, or blocks. */
-static inline void random_recipe(const test_random *from, pc_model *model) {
+static inline void random_recipe(const test_random *from, pc_model *model, pc_cut *cut) {
     static const pc_scaling scalings[] = {PC_SCALING_DELAYED, PC_SCALING_CURRENT, PC_SCALING_BLOCK};
     test_random own = *from, *random = &own;
     if (test_between(random, 0, 2)) return;
+    if (cut->lora.base == PC_LORA_BASE_NF4) cut->lora.base = PC_LORA_BASE_PRE_QUANTIZED;
     model->low = (pc_low_precision){.name = "drawn",
                                     .product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8},
                                     .scaling = scalings[test_between(random, 0, 2)],

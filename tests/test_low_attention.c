@@ -216,7 +216,7 @@ static void test_sums(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model), plain;
         random_frozen(&random, &model, &cut);
-        random_recipe(&random, &model);
+        random_recipe(&random, &model, &cut);
         plain = cut;
         random_fused(&random, &model, &cut);
         low += cut.attention_is_low, fused += cut.fuses_operations;

@@ -183,7 +183,7 @@ static void test_passes_and_parts_add_up(void **state) {
         cut.recompute_layers = 1;
         cut.kernels = (pc_kernels)test_between(&random, 0, 1);
         cut.cross_entropy = (pc_cross_entropy)test_between(&random, 0, 4);
-        random_recipe(&random, &model);
+        random_recipe(&random, &model, &cut);
         random_fused(&random, &model, &cut);
         totals whole = whole_model(&model, &cut, 1, F | BW, false);
         totals of_parts = whole_model(&model, &cut, parts, F | BW, false);
@@ -209,7 +209,7 @@ static void test_operations_are_sound(void **state) {
         cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
         cut.recompute_layers = cut.recompute == PC_RECOMPUTE_BLOCK ? (int32_t)model.layers : 1;
         cut.kernels = (pc_kernels)test_between(&random, 0, 1);
-        random_recipe(&random, &model);
+        random_recipe(&random, &model, &cut);
         random_fused(&random, &model, &cut);
         pc_part part = pc_cut_part(&model, &cut, 1, 0);
         for (int kind = 0; kind < PC_PASS_KINDS; kind++) {

@@ -150,6 +150,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->frozen,
                                cut->lora.rank,
                                cut->lora.targets,
+                               cut->lora.base,
                                bits_of(cut->lora.dropout),
                                cut->slices,
                                cut->sequence_split,

@@ -5,6 +5,7 @@
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
 #include "models/workload/dummy_wgrad.h"
+#include "models/workload/lora_base.h"
 #include "models/workload/muon.h"
 #include "models/workload/slice.h"
 
@@ -367,13 +368,17 @@ int64_t pc_iteration_capacity(const pc_iteration_spec *spec) {
     return has_limit ? spec->memory_limit_bytes : gpu->memory_bytes - gpu->memory_reserved_bytes;
 }
 
-/* What weights of few bits take more than those of 16 that they stand beside or replace. ZeRO 3 gathers them for each
- * pass, and keeps its share as it is. */
+/* What weights of few bits take more than those of 16 that they stand beside or replace, with one that is made 16 bits.
+ * ZeRO 3 gathers them for each pass, and keeps its share as it is. */
 static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outline *held, int ranks) {
     const pc_low_precision *low = &outline->spec->model.low;
     if (held->low_weights == 0 || (outline->cut.zero == 3 && ranks > 1)) return 0;
     pc_low_precision kept = *low;
+    if (outline->cut.lora.base == PC_LORA_BASE_NF4)
+        return pc_nf4_bytes(held->low_weights) + pc_lora_base_workspace(&outline->spec->model, &outline->cut) -
+               PC_PARAMETER_BYTES * held->low_weights;
     if (pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS) kept.copies = pc_low_frozen_copies(low);
+    if (outline->cut.lora.base == PC_LORA_BASE_PRE_QUANTIZED) kept.weights = PC_LOW_WEIGHTS_HELD;
     return pc_low_precision_weight_bytes(&kept, held->low_weights) - PC_PARAMETER_BYTES * held->low_weights;
 }
 

@@ -3,6 +3,7 @@
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
 #include "models/workload/layout.h"
+#include "models/workload/lora_base.h"
 #include "models/workload/low_attention.h"
 #include "models/workload/offload_check.h"
 #include "models/workload/sequence_slices.h"
@@ -385,6 +386,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_input_store(model, cut, error))) return code;
     if ((code = check_fuser(cut, error))) return code;
+    if ((code = pc_lora_base_check(model, cut, error))) return code;
     if ((code = pc_low_attention_check(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
     if ((code = check_low_precision(model, cut, error))) return code;

@@ -25,10 +25,15 @@ typedef enum pc_lora_target {
     PC_LORA_ALL = 15
 } pc_lora_target;
 
+/* How frozen matrices of layers are held: as the recipe has weights; in its few bits alone, for nobody changes what was
+ * cast before the first iteration (MLPerf's pre_quantized_model); or in 4 bits (lora_base.h). */
+typedef enum pc_lora_base { PC_LORA_BASE_RECIPE, PC_LORA_BASE_PRE_QUANTIZED, PC_LORA_BASE_NF4 } pc_lora_base;
+
 typedef struct pc_lora {
     int32_t rank;    /* 0: no adapters */
     int32_t targets; /* a sum of pc_lora_target */
     double dropout;  /* of what A reads; more than 0: a mask and a masked copy of it are kept */
+    pc_lora_base base;
 } pc_lora;
 
 /* What is not trained. With adapters that is all but them. */

@@ -492,7 +492,8 @@ int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part 
 
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
     pc_slice x = pc_slice_of(model, cut);
-    if (!pc_low_precision_is_on(&model->low) || part->slice > 0) return 0;
+    bool is_nf4 = cut->lora.base == PC_LORA_BASE_NF4;
+    if (!(pc_low_precision_is_on(&model->low) || is_nf4) || part->slice > 0) return 0;
     return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
 }
 

@@ -71,7 +71,7 @@ int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part 
 /* Those of one layer's adapters, on this rank: of a matrix in x out, rank * (in + out) / t of the model's. */
 int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
 
-/* Of them, those of matrices whose products a recipe has in few bits; 0 without one. */
+/* Of them, those of matrices whose products a recipe has in few bits, or that are held in nf4; 0 without either. */
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);
 
 /* What a device holds all the time for `parameters` of them, each 16 bits. That is 2 bytes of weights,

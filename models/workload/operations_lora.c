@@ -58,8 +58,9 @@ static void add_product(pc_builder *b, const pc_matrix *matrix, pc_gemm_role rol
     b->low = low;
 }
 
-/* Others scale and add in place of kernels of their own, and read 2 bytes more: products (te.ops: ForwardLinearScaleAdd,
- * BackwardLinearScale, BackwardLinearAdd), not with TP; or, compiled, the kernels behind, which are counted likewise. */
+/* Others scale and add in place of kernels of their own, and read 2 bytes more: products (te.ops:
+ * ForwardLinearScaleAdd, BackwardLinearScale, BackwardLinearAdd), not with TP; or, compiled, the kernels behind, which
+ * are counted likewise. */
 static bool adds_in_products(const pc_builder *b) {
     return b->slice.compiles || (b->slice.fuses_operations && b->slice.ranks == 1);
 }
@@ -68,12 +69,13 @@ bool pc_adapter_adds(const pc_builder *b, const pc_matrix *matrix) {
     return adds_in_products(b) && pc_lora_is_at(&b->slice.lora, matrix->target) && pc_matrix_is_frozen(b, matrix);
 }
 
-/* Behind B's product, which may do it: it reads what it adds to. */
+/* B's product stands last in the list: it, or who reads what it puts out, reads what it is added to. */
+static void read_sum(pc_builder *b, pc_wide elements) {
+    if (adds_in_products(b)) b->operations->list[b->operations->count - 1].bytes += (int64_t)(2 * elements);
+}
+
 static void add_scaled_output(pc_builder *b, pc_wide elements) {
-    if (adds_in_products(b)) {
-        b->operations->list[b->operations->count - 1].bytes += (int64_t)(2 * elements);
-        return;
-    }
+    if (adds_in_products(b)) return;
     add(b, "residual", elements, 2 + 2);
     add(b, "add", elements, 2 + 2 + 2);
 }
@@ -85,6 +87,7 @@ void pc_add_adapter_forward(pc_builder *b, const pc_matrix *matrix) {
     add_product(b, &x.down, PC_GEMM_FORWARD);
     add_exchange(b, matrix->is_column ? PC_OPERATION_ALL_GATHER : PC_OPERATION_ALL_REDUCE, x.rank);
     add_product(b, &x.up, PC_GEMM_FORWARD);
+    read_sum(b, x.outputs);
     if (!matrix->is_column) add_exchange(b, PC_OPERATION_ALL_GATHER, matrix->outputs);
     add_scaled_output(b, x.outputs);
 }

@@ -1,6 +1,7 @@
 /* What a recipe of low_precision.h adds to a layer's passes: casts, largest numbers, transpositions, rotations. A
  * forward product reads its input and its weights by rows. The products of gradients read columns of the input, of the
  * output's gradient and of the weights, which are other copies where the recipe says so. */
+#include "models/workload/lora_base.h"
 #include "models/workload/operations_private.h"
 
 #include <assert.h>
@@ -189,7 +190,15 @@ static void add_frozen(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role
     if (role == PC_GEMM_INPUT_GRADIENT && is_once) add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
 }
 
+/* 4 bits become 16, which this product reads alone. */
+static void add_from_nf4(pc_builder *b, const pc_matrix *matrix) {
+    pc_wide elements = (pc_wide)matrix->inputs * matrix->outputs;
+    if (!matrix->target || !pc_matrix_is_frozen(b, matrix)) return;
+    add(b, matrix->name, "cast", PC_PRODUCT_NVFP4, pc_nf4_bytes((int64_t)elements) + 2 * elements, 1);
+}
+
 void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
+    if (b->slice.lora.base == PC_LORA_BASE_NF4) add_from_nf4(b, matrix);
     if (!is_low(b, role)) return;
     if (pc_matrix_is_frozen(b, matrix) && b->low->weights != PC_LOW_WEIGHTS_EACH)
         add_frozen(b, matrix, role);

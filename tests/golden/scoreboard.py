@@ -459,8 +459,6 @@ EXPLANATIONS = [
      "GB200's first release with this recipe: B200 with the same cut took 7% less, and GB200 in FP8 14% less"),
     (lambda row: row["file"] == "megatron_bridge_verification_cards", "a run that checks a recipe, at 1% of the GPUs' rate: not made for speed"),
     (lambda row: row["model"] == "llama2_70b_lora" and gpu(row).startswith("MI"), "no kernels in 8 bits were measured on these GPUs"),
-    (lambda row: row["model"] == "llama2_70b_lora" and row["precision"] == "NVFP4",
-     "its FP4 weights are quantized once in advance and held alone; here cached beside 16 bits (note 4)"),
     (lambda row: row["file"] == "mosaicml_llm_foundry" and row["model"] == "MPT-1b" and row["gpus"] == "32"
      and row["system"] == "a100_40gb", "probably the measurement: 64 GPUs with the same work each took 18% less")]
 
