@@ -50,6 +50,8 @@ static const pc_key_text texts[] = {
          "context-parallel ranks"),
     PLAN("chunks", NULL, "the setting's; what cuts the layers, from 2 on",
          "model parts on a device, of schedules that have a choice"),
+    PLAN("sequence_slices", NULL, "the setting's; the schedule's own",
+         "slices of a microbatch's sequence, of schedules named `seq-...`"),
     PLAN("microbatch_size", NULL, "the setting's; powers of 2 that divide a batch", "sequences in a microbatch"),
     PLAN("schedule", NULL, "the setting's; `1f1b`, `1f1b-interleaved`, `zb-h1`", "pipeline schedules"),
     PLAN("layout", NULL, "the setting's; `even`, `ends`, `own`",
