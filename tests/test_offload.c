@@ -410,10 +410,9 @@ static void test_tensors_that_fit(void **state) {
     pc_outline_free(&made);
 }
 
-/* Over a link that takes k times as long for all bytes of a part as its backward pass: for k up to 1 all go; for 1.7
- * the link carries 120 units of the 204, which are three layers and of the next one 2, 2, 6, 2, 1, 2, 2 and 1. Nothing
- * waits; at k = 3.4 all of them would. Over one that carries no mask none go. The last stage's backward pass follows F.
- */
+/* A link takes k times as long for all bytes of a part as its backward pass. For k up to 1 all go. For 1.7 it carries
+ * 120 units of the 204: three layers, and of the next one 2, 2, 6, 2, 1, 2, 2 and 1. Nothing waits; at k = 3.4 all of
+ * them would. Over one that carries no mask none go. The last stage's backward pass follows F. */
 static void test_tensors_hide(void **state) {
     (void)state;
     pc_iteration_spec none = offloading(0, 1e12), part = offloading(PC_OFFLOAD_TENSORS, 1e12);

@@ -12,9 +12,9 @@ extern "C" {
  *
  * A tensor's gain is what it frees, bytes times the time for which it is gone, for a second of the link, which is bytes
  * over bandwidth: so it goes by how long it is held alone ('PipeOffload', arXiv 2503.01328, section 3.2). F makes the
- * tensors of a part in order and the backward pass frees them in the opposite one: the first layers go first, and of
- * the layer that does not go whole the tensors that F makes first, of those that still fit. What B gives back of them
- * is taken to be as much of each byte. */
+ * tensors of a part in order, and the backward pass frees them in the opposite one. So the first layers go first. Of
+ * the layer that does not go whole the tensors go that F makes first, if they still fit. What B gives back of them is
+ * taken to be as much of each byte. */
 void pc_offload_limit(const pc_model *model, const pc_cut *cut, const pc_part *part, int64_t most,
                       pc_part_activation *activation);
 
