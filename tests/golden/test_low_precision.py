@@ -64,7 +64,8 @@ class Conditions(unittest.TestCase):
         self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.cuda_graph_scope": "",
                                                                   "setting.activation_offload_layers": "40",
                                                                   "setting.cross_entropy": "", "setting.overlap.tp_pieces": "",
-                                                                  "setting.cp_comm_type": "", "setting.model.document_length": ""})
+                                                                  "setting.cp_comm_type": "", "setting.model.document_length": "",
+                                                                  "setting.recompute": "", "setting.sequence_parallel": ""})
         for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
             self.assertEqual(set(conditions.of_row({**self.row(), **other}, recipes).values()), {""}, other)
 
@@ -112,6 +113,16 @@ class Conditions(unittest.TestCase):
         self.assertEqual(of(model="llama2_70b_lora", cp="8", framework="PyTorch", task="LoRA"), {"setting.cp_comm_type": "a2a"})
         for task, length in {"LoRA": "200", "SFT": "200", "Pre-Training": ""}.items():
             self.assertEqual(of(task=task).get("setting.model.document_length", ""), length)
+
+    def test_what_automodels_benchmarks_do(self):
+        def of(**cells):
+            row = {**self.row(), "framework": "NeMo AutoModel", "precision": "BF16", "variant": "TE + fsdp2_prefetch", **cells}
+            return {key: cell for key, cell in conditions.of_row(row, {}).items() if cell}
+        self.assertEqual(of(model="Llama3 70B", task="Pre-Training"), {"setting.recompute": "full"})
+        self.assertEqual(of(model="Llama3 70B 2-node", task="LoRA"), {"setting.sequence_parallel": "true", "setting.overlap.tp_pieces": "true"})
+        self.assertEqual(of(model="Qwen2.5 32B", task="LoRA"), {})
+        self.assertEqual(of(model="Llama3 70B", task="LoRA", variant=""), {})
+        self.assertEqual(of(framework="torchtitan", cp="8", variant="")["setting.cp_comm_type"], "all_gather")
 
     def test_torchtitan_compiles_its_loss_since_2025(self):
         found = [conditions.of_row({**made_up(), "source": source}, {})["setting.cross_entropy"]

@@ -125,10 +125,11 @@ class Script(unittest.TestCase):
         self.assertEqual(scoreboard.sums(rows[3:]), ["1", "0", "0", "", "", "", "", "", ""])
 
     def test_a_misprint_is_mended_and_counted(self):
-        rows = [{"mbs": "local 8", "mended": ""} for _ in range(5)] + [{"mbs": "2", "mended": ""}]
-        self.assertEqual([row["mbs"] for row in scoreboard.mended("torchtitan", rows)], [""] * 5 + ["2"])
+        cells = [("local 8", "1F1B")] * 3 + [("local 32", "1F1B"), ("local 32", "Interleaved 1F1B"), ("2", "")]
+        rows = [{"mbs": mbs, "schedule": schedule, "mended": ""} for mbs, schedule in cells]
+        self.assertEqual([row["mbs"] for row in scoreboard.mended("torchtitan", rows)], ["1"] * 3 + ["4", "", "2"])
         self.assertEqual([row["mended"] for row in rows], ["mbs"] * 5 + [""])
-        with self.assertRaisesRegex(SystemExit, "torchtitan.csv: 0 rows to mend in 'mbs'; expected 5"):
+        with self.assertRaisesRegex(SystemExit, "torchtitan.csv: 0 rows to mend in 'mbs'; expected 3"):
             scoreboard.mended("torchtitan", rows)
 
     def test_kinds_of_rows(self):
