@@ -4,6 +4,7 @@
 #include "models/workload/memory.h"
 #include "models/workload/operation.h"
 #include "models/workload/slice.h"
+#include "models/workload/tensors.h"
 #include "tests/random_model.h"
 
 #include <math.h>
@@ -85,6 +86,22 @@ static void test_parts_hold_the_model(void **state) {
         shared.dp = shared.ep;
         pc_part x = pc_cut_part(&model, &shared, 1, 0);
         assert_int_equal(pc_part_experts(&model, &shared, &x) * shared.ep, experts);
+    }
+}
+
+/* Tensors of a part come to its parameters. */
+static void test_tensors(void **state) {
+    (void)state;
+    test_random random = {32};
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        pc_tensor_sort sorts[PC_TENSOR_SORTS_MAX];
+        pc_part part = pc_cut_part(&model, &cut, 1, 0);
+        int count = pc_part_tensors(&model, &cut, &part, true, sorts);
+        int64_t sum = 0;
+        for (int n = 0; n < count; n++) sum += sorts[n].parameters * sorts[n].count;
+        assert_int_equal(sum, pc_part_parameters(&model, &cut, &part, true));
     }
 }
 
@@ -281,6 +298,7 @@ int main(void) {
         cmocka_unit_test(test_load_by_chance),
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
