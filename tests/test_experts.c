@@ -133,9 +133,9 @@ static void test_grouped_products(void **state) {
     }
 }
 
-/* Mixtral's layer, one sequence of 4,096 tokens on one GPU, without recomputation, bytes: norms' inputs 2 x 2sh; in
- * front of query, key and value 2sh; these 2s(h + 2h/4); attention's output 2sh; the router's input 2sh and scores 4sE;
- * of 2s rows their inputs 4sh, 2 x 4sf of gate and up, and 4sf. */
+/* Mixtral's layer, one sequence of 4,096 tokens on one GPU, in bytes. Norms' inputs are 2 x 2sh; in front of query, key
+ * and value are 2sh, and these 2s(h + 2h/4); attention's output is 2sh. The router has 2sh and scores 4sE. Of 2s rows
+ * there are their inputs, 4sh, gate and up, 2 x 4sf, and 4sf. */
 static void test_memory_of_mixtral(void **state) {
     (void)state;
     const int64_t s = 4096, h = 4096, f = 14336;

@@ -1,6 +1,6 @@
-/* Multi-token prediction as Megatron-LM has it (megatron/core/transformer/multi_token_prediction.py): the next token's
- * embedding and the hidden state, a norm of each, side by side through a product of 2h x h, cut by columns; then a
- * layer like the model's last one, a norm and the head, which stand with the part's layers and its head. */
+/* Multi-token prediction as Megatron-LM has it (megatron/core/transformer/multi_token_prediction.py). The next token's
+ * embedding and the hidden state, a norm of each, go side by side through a product of 2h x h, cut by columns. The
+ * layer behind it, like the model's last one, and the head stand with the part's. */
 #include "models/workload/operations_private.h"
 
 static pc_matrix make_projection(const pc_slice *x) {
