@@ -70,7 +70,7 @@ typedef struct pc_operation {
     int64_t m, n, k;   /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
                         * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
                        /* GROUPED_GEMM: as GEMM, of one expert with the mean of the rows, rounded up; `rows` is exact.
-                        * DISPATCH, COMBINE: m tokens that this rank has, each to n experts, k numbers wide, of `format` */
+                        * DISPATCH, COMBINE: m tokens that this rank has, each to n experts, k wide, of `format` */
     int64_t rows;      /* GROUPED_GEMM: token and expert pairs of all experts of the rank. DISPATCH, COMBINE: that the
                         * fullest rank gets */
     int64_t value_dim; /* ATTENTION: columns of a head's values, where they are not k; else 0 */
@@ -80,7 +80,7 @@ typedef struct pc_operation {
                         * the papers, but windows are: n is at most the window. 0 of what is no matrix work */
     int64_t model_flops;      /* of flops, those that MFU counts: not recomputed ones */
     int64_t bytes;            /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
-                               * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */
+                               * gradient of pc_cut_gradient_bytes; vectors (biases, scales) are left out */
     int64_t size_bytes;       /* of a collective: the whole tensor; ALL_TO_ALL, RING: what a rank has to send */
     pc_operation_group group; /* of a collective */
     int32_t launches;         /* kernels, for launch overhead */
