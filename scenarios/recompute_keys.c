@@ -57,14 +57,6 @@ pc_code pc_recompute_parse(const char *text, pc_value *value, pc_error *error) {
 
 /* ---- `recompute_modules` ---- */
 
-/* Of architectures that models here have not: Megatron-LM's other modules. */
-static bool is_of_others(const char *word, size_t length) {
-    static const char *const others[] = {"moe", "moe_act", "shared_experts", "mla_up_proj"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strlen(others[i]) == length && memcmp(word, others[i], length) == 0) return true;
-    return false;
-}
-
 /* The set, and its text without spaces, cut to a set's size. */
 static int32_t modules_of(const char *text) {
     char squeezed[PC_RECOMPUTATION_SIZE];
@@ -75,20 +67,11 @@ static int32_t modules_of(const char *text) {
 }
 
 pc_code pc_recompute_parse_modules(const char *text, pc_value *value, pc_error *error) {
-    for (const char *word = text; *word;) {
-        word += strspn(word, ", ");
-        size_t length = strcspn(word, ", ");
-        if (is_of_others(word, length))
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "%.*s: of mixtures of experts or latent attention, which models here have not; "
-                                "expected core_attn, layernorm, mlp",
-                                (int)length, word);
-        word += length;
-    }
     value->text = text;
     if (modules_of(text)) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%.40s: no modules; expected some of core_attn, layernorm, mlp, each once, such as "
+                        "%.40s: no modules; expected some of core_attn, layernorm, mlp, moe, moe_act, shared_experts, "
+                        "mla_up_proj, each once, such as "
                         "\"core_attn,mlp\"",
                         shown(text));
 }

@@ -96,6 +96,33 @@ static void settle(pc_iteration_spec *spec) {
     if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
 }
 
+/* What a model with experts can be cut into, on every rank or over those of tensor parallelism; and what cannot be with
+ * them goes. Some have latent attention, or layers of multi-token prediction. */
+static void draw_experts(test_random *own, pc_iteration_spec *spec) {
+    pc_iteration_spec made = *spec;
+    bool is_latent = toss(own);
+    if (!toss(own) || pc_cut_frozen(&spec->cut) || pc_placement_has_slices(spec->generator->placement)) return;
+    if (pc_recompute_is_policy(made.cut.recompute)) made.cut.recompute = PC_RECOMPUTE_FULL;
+    made.cut.sequence_parallel = made.cut.tp > 1;
+    made.cut.etp = (int)test_between(own, 0, 1);
+    made.cut.dispatcher = (pc_dispatcher)test_between(own, 0, PC_DISPATCHER_HYBRIDEP);
+    made.model.experts = (pc_experts){.num_experts = 8,
+                                      .topk = test_between(own, 1, 3),
+                                      .ffn_hidden = 512,
+                                      .shared_ffn_hidden = toss(own) ? 256 : 0,
+                                      .first_dense = test_between(own, 0, 3),
+                                      .layer_freq = test_between(own, 1, 3)};
+    if (made.generator->barriers == PC_BARRIERS_NONE) made.model.mtp_layers = test_between(own, 0, 1);
+    if (is_latent) {
+        made.model.mla = (pc_mla){64, 128, 64, 32, 64};
+        made.model.head_dim = 96;
+        made.model.kv_heads = made.model.heads;
+        made.model.has_bias = made.model.has_qkv_bias = false;
+        made.model.qk_norm = PC_QK_NORM_NONE;
+    }
+    if (!pc_cut_check(&made.model, &made.cut, 1, NULL)) *spec = made;
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
@@ -137,6 +164,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
+    test_random experts = {spec.seed ^ 25};
+    draw_experts(&experts, &spec);
     return spec;
 }
 

@@ -71,8 +71,6 @@ static void test_refusals(void **state) {
         {{"setting.recompute_layers=2", "setting.recompute_method=block"},
          "--set setting.recompute_method=block: setting.recompute_method: stands beside recompute: none; expected "
          "recompute: full"},
-        {{"setting.recompute_modules=moe_act"},
-         "--set setting.recompute_modules=moe_act: setting.recompute_modules: moe_act: of mixtures of experts"},
         {{"setting.recompute_modules=[mlp, mlp]"},
          "--set setting.recompute_modules=[mlp, mlp]: setting.recompute_modules: mlp,mlp: no modules; expected some"},
         {{"setting.recompute_modules=norm"},

@@ -123,7 +123,7 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "GB300", "gpt3-175b", "gb300-nvl72", "");
     check_names(at, "gpt3-175b", "NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "gpt3-175b", "dgx-b300", "");
     check_names(at, "gpt3-175b", "GB400", "gpt3-175b", "", "machine");
-    check_names(at, "DeepSeek V3 671B", "H100", "", "dgx-h100", "moe");
+    check_names(at, "DeepSeek V3 671B", "H100", "deepseek-v3", "dgx-h100", "");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
     check_names(at, "./my-own.yaml", "sub/mine.yaml", "./my-own.yaml", "sub/mine.yaml", "");
@@ -146,7 +146,7 @@ static void test_what_is_missing(void **state) {
     check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,8192,,4,4,2,,,,,,,,100,,", "mbs");
     check_missing(at, ",,gpt3-175b,H100,,,,1,,,4,4,1,,,,,,,,100,,", "gpus;gbs;seq");
     check_missing(at, ",SFT,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,,,100,,", "");
-    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective moe_act,,,100,,", "recompute modules");
+    check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,selective mamba_act,,,100,,", "recompute modules");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,see elsewhere,,100,,", "schedule");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,,4,4,1,,,,,,Interleaved 1F1B,,100,,", "vp");
     check_missing(at, ",,gpt3-175b,H100,64,,128,1,2048,2,4,4,1,,,,,,,,100,,", "");
@@ -312,7 +312,7 @@ static void test_recomputation(void **state) {
         assert_string_equal(run.recompute, cases[i].expected);
         assert_string_equal(run.missing, "");
     }
-    static const char *const unknown[] = {"block", "block 0",           "uniform 1x", "selective moe",
+    static const char *const unknown[] = {"block", "block 0",           "uniform 1x", "selective mop",
                                           "op 2",  "minimal_offloaded", "block N"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char row[512];

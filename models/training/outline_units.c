@@ -39,13 +39,13 @@ bool pc_outline_reduces_last(const pc_outline *outline) {
  * all. */
 static int64_t end_trained(const pc_outline *outline, const pc_part *part) {
     pc_part end = *part;
-    end.layers = 0;
+    end.layers = end.expert_layers = 0;
     return pc_part_trained(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
 }
 
 static int64_t end_parameters(const pc_outline *outline, const pc_part *part) {
     pc_part end = *part;
-    end.layers = end.wide_layers = 0;
+    end.layers = end.wide_layers = end.expert_layers = 0;
     return pc_part_parameters(&outline->spec->model, &outline->cut, &end, outline->shares_embedding);
 }
 
@@ -159,7 +159,7 @@ double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline
 static pc_code kernels_of_ends(const pc_outline *outline, pc_part end, pc_pass_kind kind, double *seconds,
                                pc_error *error) {
     pc_operations operations;
-    end.layers = end.wide_layers = 0;
+    end.layers = end.wide_layers = end.expert_layers = 0;
     pc_code code = pc_pass_operations(&outline->spec->model, &outline->cut, &end, kind,
                                       outline->spec->generator->recomputes, &operations, error);
     if (!code) *seconds = pc_cost_pass(&outline->cost, &operations).kernel_s;

@@ -29,7 +29,8 @@ bool pc_operation_is_collective(const pc_operation *operation) {
 }
 
 const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective) {
-    return collective->group == PC_GROUP_TP ? &outline->tp : &outline->cp_groups[collective->group];
+    bool is_tp = collective->group == PC_GROUP_TP || collective->group == PC_GROUP_ETP;
+    return is_tp ? &outline->tp : &outline->cp_groups[collective->group];
 }
 
 pc_collective_course pc_outline_course(const pc_outline *outline, const pc_operation *collective) {

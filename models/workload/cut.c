@@ -2,6 +2,7 @@
 
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
+#include "models/workload/experts_check.h"
 #include "models/workload/layout.h"
 #include "models/workload/lora_base.h"
 #include "models/workload/low_attention.h"
@@ -311,11 +312,16 @@ static bool is_within(pc_recomputation asked, int64_t most) {
     return !pc_recompute_has_layers(asked.kind) || (asked.layers >= 1 && asked.layers <= most);
 }
 
-static pc_code check_modules(pc_recomputation asked, pc_error *error) {
+static pc_code check_kind(const pc_model *model, pc_recomputation asked, pc_error *error) {
+    if (pc_recompute_is_policy(asked.kind) && (pc_model_has_experts(model) || pc_model_is_latent(model)))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "recompute by a policy with %s; expected none, selective, full, or modules",
+                            pc_model_has_experts(model) ? "experts" : "latent attention");
     if (asked.kind != PC_RECOMPUTE_MODULES) return PC_OK;
     if (asked.modules >= 1 && asked.modules <= PC_RECOMPUTES_ALL) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "recompute_modules %d; expected a set of core_attn (1), layernorm (2), mlp (4)",
+                        "recompute_modules %d; expected a set of core_attn (1), layernorm (2), mlp (4), moe (8), "
+                        "moe_act (16), shared_experts (32), mla_up_proj (64)",
                         (int)asked.modules);
 }
 
@@ -323,12 +329,12 @@ static pc_code check_modules(pc_recomputation asked, pc_error *error) {
 static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
     int64_t most = 0;
     pc_recomputation all = pc_cut_recomputation(cut);
-    if (!cut->recompute_of_part && !pc_recompute_has_layers(all.kind)) return check_modules(all, error);
+    if (!cut->recompute_of_part && !pc_recompute_has_layers(all.kind)) return check_kind(model, all, error);
     for (int part = 0; part < parts; part++)
         if (pc_recompute_has_layers(numbered(cut, part).kind)) most = pc_max(most, layers_of(model, cut, parts, part));
     for (int part = 0; part < parts; part++) {
         pc_recomputation here = numbered(cut, part);
-        pc_code code = check_modules(here, error);
+        pc_code code = check_kind(model, here, error);
         if (code) return code;
         if (!is_within(here, most)) return refuse_layers(here, most, error);
     }
@@ -383,6 +389,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_documents(model, cut, error))) return code;
     if ((code = check_context(model, cut, error))) return code;
     if ((code = check_context_window(model, cut, error))) return code;
+    if ((code = pc_experts_check_cut(model, cut, error))) return code;
     if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_input_store(model, cut, error))) return code;
     if ((code = check_fuser(cut, error))) return code;
@@ -430,10 +437,23 @@ static int64_t local_layers(const pc_model *model, const pc_cut *cut, int parts,
     return pc_model_local_layers(model, first, layers_of(model, cut, parts, part));
 }
 
+/* ---- layers with experts, and of multi-token prediction ---- */
+
+/* Those of multi-token prediction are as the model's last one is. */
+static int64_t expert_layers(const pc_model *model, const pc_cut *cut, int parts, int part, int64_t mtp_layers) {
+    if (!pc_model_has_experts(model)) return 0;
+    int64_t first = first_layer(model, cut, parts, part);
+    return pc_model_expert_layers(model, first, layers_of(model, cut, parts, part)) +
+           mtp_layers * pc_model_expert_layers(model, model->layers - 1, 1);
+}
+
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
-    int64_t layers = layers_of(model, cut, parts, part);
+    int64_t mtp_layers = part == parts - 1 ? model->mtp_layers : 0;
+    int64_t layers = layers_of(model, cut, parts, part) + mtp_layers;
     return (pc_part){.layers = layers,
+                     .expert_layers = expert_layers(model, cut, parts, part, mtp_layers),
+                     .mtp_layers = mtp_layers,
                      .wide_layers = wide_layers(model, cut, parts, part),
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,

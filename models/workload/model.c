@@ -1,11 +1,10 @@
 #include "models/workload/model.h"
 
 #include "engine/numbers.h"
+#include "models/workload/experts_check.h"
 
 #include <inttypes.h>
 #include <stddef.h>
-
-__extension__ typedef __int128 wide;
 
 /* ---- what cannot be ---- */
 
@@ -86,7 +85,12 @@ pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error) {
     if (model->positions == PC_POSITIONS_LEARNED && model->max_positions == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "positions are learned and max_positions is 0; expected the rows of their table");
-    return check_sight(model, error);
+    if (model->mtp_layers < 0 || model->mtp_layers > INT16_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "mtp_num_layers is %" PRId64 "; expected 0 to %d", model->mtp_layers,
+                            INT16_MAX);
+    code = pc_experts_check(&model->experts, error);
+    if (!code) code = pc_mla_check(model, error);
+    return code ? code : check_sight(model, error);
 }
 
 pc_code pc_model_check(const pc_model *model, pc_error *error) {
@@ -117,33 +121,4 @@ int64_t pc_model_qk_norm_parameters(const pc_model *model) {
     default:
         return 0;
     }
-}
-
-/* Query, key, value; output; up (and gate); down. Biases of the first and the third are cut with their columns. */
-static wide layer_matrices(const pc_model *model) {
-    wide h = model->hidden, f = model->ffn_hidden;
-    wide query = (wide)model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
-    wide up = pc_mlp_is_gated(model->mlp) ? 2 * f : f;
-    wide biases = (pc_model_has_qkv_bias(model) ? qkv : 0) + (model->has_bias ? up : 0);
-    return h * (qkv + query + up + f) + biases;
-}
-
-pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error) {
-    wide h = model->hidden, matrices = layer_matrices(model);
-    wide embedding = pc_model_padded_vocab(model, tp) * h;
-    wide positions = model->positions == PC_POSITIONS_LEARNED ? model->max_positions * h : 0;
-    wide norm = pc_model_norm_parameters(model), norms = pc_model_layer_norms(model) * norm;
-    wide replicated = norms + pc_model_qk_norm_parameters(model) + (model->has_bias ? 2 * h : 0);
-    wide head = model->is_tied ? 0 : embedding;
-    wide total = model->layers * (matrices + replicated) + embedding + positions + norm + head;
-    if (total > INT64_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "model: 2^63 parameters and more; expected smaller dimensions");
-    *parameters = (pc_parameters){.layer_matrix = (int64_t)matrices,
-                                  .layer_replicated = (int64_t)replicated,
-                                  .embedding = (int64_t)embedding,
-                                  .positions = (int64_t)positions,
-                                  .final_norm = (int64_t)norm,
-                                  .head = (int64_t)head,
-                                  .total = (int64_t)total};
-    return PC_OK;
 }

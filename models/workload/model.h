@@ -7,6 +7,7 @@
 #define PC_MODELS_WORKLOAD_MODEL_H
 
 #include "engine/error.h"
+#include "models/workload/experts.h"
 #include "models/workload/low_precision.h"
 
 #include <stdbool.h>
@@ -68,7 +69,28 @@ typedef struct pc_model {
     int64_t document_length_square; /* mean of its squares; 0: they are all of one length */
     /* x becomes c tanh(x / c) (Gemma 2): c; 0: not. */
     int64_t attn_logit_softcapping, final_logit_softcapping;
+    pc_experts experts;       /* num_experts 0: all layers are dense */
+    pc_mla mla;               /* kv_lora_rank 0: heads have queries, keys and values of their own, as above */
+    bool has_attention_sinks; /* a number a head, which the softmax's sum has beside the scores (GPT-OSS) */
+    int64_t mtp_layers; /* multi-token prediction (mtp_num_layers): as many more layers, each with a projection 2h x
+                         * h, three norms, and the embedding and the head that the model has (arXiv 2412.19437) */
 } pc_model;
+
+static inline bool pc_model_has_experts(const pc_model *model) {
+    return model->experts.num_experts > 0;
+}
+
+static inline bool pc_model_is_latent(const pc_model *model) {
+    return model->mla.kv_lora_rank > 0;
+}
+
+/* Columns of a head's values: as many as of its queries and keys but for latent attention. */
+static inline int64_t pc_model_value_dim(const pc_model *model) {
+    return pc_model_is_latent(model) ? model->mla.v_head_dim : model->head_dim;
+}
+
+/* Of layers `first` (from 0) to `first + count - 1` those with experts. */
+int64_t pc_model_expert_layers(const pc_model *model, int64_t first, int64_t count);
 
 static inline bool pc_mlp_is_gated(pc_mlp mlp) {
     return mlp == PC_MLP_SWIGLU || mlp == PC_MLP_GEGLU;
@@ -92,15 +114,18 @@ static inline int pc_model_layer_norms(const pc_model *model) {
     return model->norm_place == PC_NORM_SANDWICH ? 4 : 2;
 }
 
-/* Numbers of parameters; a layer's are those of one layer, whole (TP 1). */
+/* Numbers of parameters; a layer's are those of one dense layer, whole (TP 1). */
 typedef struct pc_parameters {
     int64_t layer_matrix;     /* of one layer, in matrices that TP cuts, with those biases that it cuts */
     int64_t layer_replicated; /* of one layer, that every TP rank holds: norms, and biases of row-parallel matrices */
+    int64_t expert_layer;     /* of one layer with experts, all of it; 0 without */
     int64_t embedding;        /* tokens, padded vocabulary */
     int64_t positions;        /* learned positions; every TP rank holds them */
     int64_t final_norm;
-    int64_t head;  /* 0 where tied */
-    int64_t total; /* of the model; a tied matrix once */
+    int64_t head;   /* 0 where tied */
+    int64_t mtp;    /* of multi-token prediction: layers, projections and norms */
+    int64_t active; /* of all but those, what a token goes through: without experts that it does not go to */
+    int64_t total;  /* of the model; a tied matrix once */
 } pc_parameters;
 
 /* Of one norm over the hidden dimension: a scale, and a shift where it has one. */

@@ -9,7 +9,8 @@ static pc_wide tensors_within(const pc_model *model, const pc_cut *cut, const pc
     int32_t again = drops_scores ? (int32_t)PC_RECOMPUTES_CORE_ATTN : part->recompute_modules;
     pc_saved_list saved;
     pc_wide sum = 0;
-    pc_layer_saved(model, &slice, pc_low_precision_is_on(&model->low), again, &saved);
+    pc_saved_sort sort = {pc_low_precision_is_on(&model->low), part->expert_layers > 0};
+    pc_layer_saved(model, &slice, sort, again, &saved);
     for (int i = 0; i < saved.count; i++) {
         const pc_saved *x = &saved.list[i];
         bool is_kept = !x->is_gradient && !x->is_again;

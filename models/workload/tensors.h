@@ -24,7 +24,7 @@ typedef struct pc_tensor_sort {
 
 /* Of one part on one TP rank of a checked cut, in any order; none is empty. Their parameters come to
  * pc_part_parameters. Query, key and value are one matrix; gate and up are two. Returns how many sorts. */
-enum { PC_TENSOR_SORTS_MAX = 16 };
+enum { PC_TENSOR_SORTS_MAX = 32 };
 int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding,
                     pc_tensor_sort sorts[PC_TENSOR_SORTS_MAX]);
 
