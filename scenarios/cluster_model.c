@@ -70,7 +70,11 @@ static pc_code fill_in(const pc_setting *setting, pc_model *model, pc_key *culpr
             return refuse_missing(PC_KEY_FFN_HIDDEN, culprit, "it, since it is 4 x hidden only without a gate", error);
         model->ffn_hidden = 4 * model->hidden;
     }
-    if (!setting->given[PC_KEY_HEAD_DIM]) {
+    if (pc_model_has_experts(model) && !setting->given[PC_KEY_MOE_FFN_HIDDEN_SIZE])
+        model->experts.ffn_hidden = model->ffn_hidden;
+    if (!setting->given[PC_KEY_HEAD_DIM] && pc_model_is_latent(model))
+        model->head_dim = model->mla.qk_nope_head_dim + model->mla.qk_rope_head_dim;
+    else if (!setting->given[PC_KEY_HEAD_DIM]) {
         *culprit = PC_KEY_HEADS;
         if (model->hidden % model->heads)
             return pc_error_set(error, PC_ERROR_INPUT,

@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2760, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2096, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2904, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2240, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 400 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 240,
+_Static_assert(sizeof(pc_model) == 520 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 264,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -133,6 +133,29 @@ static const field of_cluster[] = {
     ITERATION(model.document_length_square),
     ITERATION(model.attn_logit_softcapping),
     ITERATION(model.final_logit_softcapping),
+    ITERATION(model.experts.num_experts),
+    ITERATION(model.experts.topk),
+    ITERATION(model.experts.ffn_hidden),
+    ITERATION(model.experts.shared_ffn_hidden),
+    ITERATION(model.experts.first_dense),
+    ITERATION(model.experts.layer_freq),
+    ITERATION(model.experts.score),
+    ITERATION(model.experts.has_router_bias),
+    ITERATION(model.experts.has_shared_gate),
+    ITERATION(model.experts.pads_to_capacity),
+    ITERATION_REAL(model.experts.capacity_factor),
+    ITERATION(model.mla.q_lora_rank),
+    ITERATION(model.mla.kv_lora_rank),
+    ITERATION(model.mla.qk_nope_head_dim),
+    ITERATION(model.mla.qk_rope_head_dim),
+    ITERATION(model.mla.v_head_dim),
+    ITERATION(model.has_attention_sinks),
+    ITERATION(model.mtp_layers),
+    ITERATION(cut.ep),
+    ITERATION(cut.etp),
+    ITERATION(cut.dispatcher),
+    ITERATION(cut.moe_load),
+    ITERATION_REAL(cut.moe_load_exponent),
     ITERATION(cut.tp),
     ITERATION(cut.pp),
     ITERATION(cut.cp),

@@ -4,13 +4,13 @@
 #include "scenarios/settings.h"
 #include "tests/scenario_files.h"
 
-enum { SETS_MAX = 16 };
+enum { SETS_MAX = 24 };
 
 /* A value that another run has. `with` stands in both runs, so that the key means something. */
 typedef struct change {
     pc_key key;
     const char *value;
-    const char *with[4];
+    const char *with[8];
 } change;
 
 static const char *const of_cluster[] = {"setting.model.from=gpt3-1.3b", "setting.machine=dgx-a100", "setting.tp=2",
@@ -25,6 +25,10 @@ static const char *const of_times[] = {"setting.schedule=1f1b",
 
 #define SAMPLED "setting.samples=10"
 #define FAILING "setting.job.mtbf=1 y"
+#define EXPERTS "setting.model.num_experts=8", "setting.model.moe_router_topk=2"
+#define LATENT                                                                                                         \
+    "setting.model.bias=false", "setting.model.qk_nope_head_dim=96", "setting.model.qk_rope_head_dim=32",              \
+        "setting.model.v_head_dim=128", "setting.model.head_dim=128"
 
 static const change changes[] = {
     {PC_KEY_MODEL_FROM, "gpt3-2.7b", {0}},
@@ -49,6 +53,26 @@ static const change changes[] = {
     {PC_KEY_DOCUMENT_LENGTH_SQUARE, "300000", {"setting.model.document_length=512"}},
     {PC_KEY_ATTN_LOGIT_SOFTCAPPING, "50", {0}},
     {PC_KEY_FINAL_LOGIT_SOFTCAPPING, "30", {0}},
+    {PC_KEY_NUM_EXPERTS, "16", {EXPERTS}},
+    {PC_KEY_MOE_ROUTER_TOPK, "3", {EXPERTS}},
+    {PC_KEY_MOE_FFN_HIDDEN_SIZE, "1024", {EXPERTS}},
+    {PC_KEY_MOE_SHARED_EXPERT_INTERMEDIATE_SIZE, "1024", {EXPERTS}},
+    {PC_KEY_MOE_SHARED_EXPERT_GATE, "true", {EXPERTS, "setting.model.moe_shared_expert_intermediate_size=512"}},
+    {PC_KEY_FIRST_K_DENSE_REPLACE, "1", {EXPERTS}},
+    {PC_KEY_MOE_LAYER_FREQ, "2", {EXPERTS}},
+    {PC_KEY_MOE_ROUTER_SCORE_FUNCTION, "sigmoid", {EXPERTS}},
+    {PC_KEY_MOE_ROUTER_BIAS, "true", {EXPERTS}},
+    {PC_KEY_MOE_EXPERT_CAPACITY_FACTOR, "1.25", {EXPERTS}},
+    {PC_KEY_MOE_PAD_EXPERT_INPUT_TO_CAPACITY, "true", {EXPERTS, "setting.model.moe_expert_capacity_factor=1.5"}},
+    {PC_KEY_MOE_LOAD, "uniform", {EXPERTS}},
+    {PC_KEY_MOE_LOAD_EXPONENT, "1.1", {EXPERTS}},
+    {PC_KEY_KV_LORA_RANK, "256", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_Q_LORA_RANK, "256", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_QK_NOPE_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_QK_ROPE_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_V_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_ATTENTION_SINKS, "true", {0}},
+    {PC_KEY_MTP_NUM_LAYERS, "1", {0}},
     {PC_KEY_ATTENTION, "materialised", {0}},
     {PC_KEY_PRECISION, "fp16", {0}},
     {PC_KEY_TIED, "false", {0}},

@@ -7,9 +7,9 @@ static const char *const forms[] = {"transfer", "memory", "gemm",     "attention
 static const char *const caches[] = {"cold", "hot", NULL};
 static const char *const roles[] = {"forward", "input_gradient", "weight_gradient", NULL};
 /* As pc_operation_kind; profiles have kernels alone, but the numbers are those of all kinds. */
-static const char *const kinds[] = {"gemm",       "attention",  "norm",       "elementwise",
-                                    "optimizer",  "all_reduce", "all_gather", "reduce_scatter",
-                                    "all_to_all", "ring",       NULL};
+static const char *const kinds[] = {
+    "gemm",       "attention",      "norm",       "elementwise", "optimizer", "grouped_gemm", "all_reduce",
+    "all_gather", "reduce_scatter", "all_to_all", "ring",        "dispatch",  "combine",      NULL};
 
 _Static_assert(sizeof forms / sizeof *forms == PC_FIT_FORMS + 1, "a word for every form");
 _Static_assert(sizeof caches / sizeof *caches == PC_CACHE_STATES + 1, "a word for every state");

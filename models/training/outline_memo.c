@@ -120,7 +120,7 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
         bits_of(hop->latency_s)};
     if (pc_cut_cp(&outline->cut) == 1) return;
     put(writer, numbers, sizeof numbers);
-    for (int i = 0; i < PC_GROUPS; i++) put_group(writer, &outline->cp_groups[i]);
+    for (int i = 0; i <= PC_GROUP_CP_RING; i++) put_group(writer, &outline->cp_groups[i]);
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {

@@ -22,7 +22,7 @@ typedef struct pc_outline_places {
 
 /* All that the cost of a part depends on where model, machine and cost model are given, as numbers; what is over is 0.
  */
-enum { PC_OUTLINE_KEY_NUMBERS = 96 };
+enum { PC_OUTLINE_KEY_NUMBERS = 128 };
 typedef struct pc_outline_part_key {
     int64_t number[PC_OUTLINE_KEY_NUMBERS];
 } pc_outline_part_key;

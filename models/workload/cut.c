@@ -2,6 +2,7 @@
 
 #include "engine/numbers.h"
 #include "models/workload/attention.h"
+#include "models/workload/experts_check.h"
 #include "models/workload/layout.h"
 #include "models/workload/offload_check.h"
 #include "models/workload/sequence_slices.h"
@@ -375,6 +376,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = check_documents(model, cut, error))) return code;
     if ((code = check_context(model, cut, error))) return code;
     if ((code = check_context_window(model, cut, error))) return code;
+    if ((code = pc_experts_check_cut(model, cut, error))) return code;
     if ((code = check_frozen(model, cut, error))) return code;
     if ((code = check_input_store(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
@@ -419,10 +421,23 @@ static int64_t local_layers(const pc_model *model, const pc_cut *cut, int parts,
     return pc_model_local_layers(model, first, layers_of(model, cut, parts, part));
 }
 
+/* ---- layers with experts, and of multi-token prediction ---- */
+
+/* Those of multi-token prediction are as the model's last one is. */
+static int64_t expert_layers(const pc_model *model, const pc_cut *cut, int parts, int part, int64_t mtp_layers) {
+    if (!pc_model_has_experts(model)) return 0;
+    int64_t first = first_layer(model, cut, parts, part);
+    return pc_model_expert_layers(model, first, layers_of(model, cut, parts, part)) +
+           mtp_layers * pc_model_expert_layers(model, model->layers - 1, 1);
+}
+
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
-    int64_t layers = layers_of(model, cut, parts, part);
+    int64_t mtp_layers = part == parts - 1 ? model->mtp_layers : 0;
+    int64_t layers = layers_of(model, cut, parts, part) + mtp_layers;
     return (pc_part){.layers = layers,
+                     .expert_layers = expert_layers(model, cut, parts, part, mtp_layers),
+                     .mtp_layers = mtp_layers,
                      .wide_layers = wide_layers(model, cut, parts, part),
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,

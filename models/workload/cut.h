@@ -115,8 +115,13 @@ typedef struct pc_cut {
     int cp_a2a;      /* A2A_P2P: neighbours that exchange heads, a divisor of cp; 0: as many as can */
     int shard_group; /* with ZeRO: so many replicas in a row share state, and every such group has all of it;
                       * a divisor of dp * cp. 0: all */
-    int chunks;      /* v */
-    int slices;      /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
+    int ep;          /* ranks that share out a layer's experts; 0 as 1: each has all */
+    int etp;         /* ranks that cut one expert; 0: as tp. Of tp * cp * dp ranks etp * ep have all experts */
+    pc_dispatcher dispatcher;
+    pc_moe_load moe_load;
+    double moe_load_exponent; /* POWER: of the density of experts' popularity */
+    int chunks;               /* v */
+    int slices;               /* of the sequence, where the schedule has them: as many as chunks then; else 0 */
     pc_sequence_split sequence_split;
     /* Vocabulary parallelism (pc_barriers of schedule.h): over how many stages the embedding and the head are cut, and
      * after how many barriers the last part goes back. Both follow from the schedule; 0 without. */
@@ -163,6 +168,19 @@ static inline int pc_cut_cp(const pc_cut *cut) {
  * parallelism together (Megatron's dp_cp group, torchtitan's dp_shard_cp). */
 static inline int pc_cut_replicas(const pc_cut *cut) {
     return cut->dp * pc_cut_cp(cut);
+}
+
+/* Ranks that share out experts, and that cut one. */
+static inline int pc_cut_ep(const pc_cut *cut) {
+    return cut->ep > 1 ? cut->ep : 1;
+}
+static inline int pc_cut_etp(const pc_cut *cut) {
+    return cut->etp > 0 ? cut->etp : cut->tp;
+}
+
+/* Ranks that have the same experts and reduce their gradients: expert data parallelism. */
+static inline int pc_cut_expert_replicas(const pc_cut *cut) {
+    return (int)((int64_t)pc_cut_replicas(cut) * cut->tp / ((int64_t)pc_cut_ep(cut) * pc_cut_etp(cut)));
 }
 
 /* All that is not trained, a sum of pc_frozen. */
@@ -219,12 +237,14 @@ pc_code pc_optimizer_check(const pc_cut *cut, bool is_separate, bool has_fp32_sh
 
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {
-    int64_t layers;
-    int64_t wide_layers;  /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
-    int64_t local_layers; /* of them, those whose attention has a window or chunks (attention.h); 0 where these change
-                           * nothing */
-    bool has_embedding;   /* the first */
-    bool has_head;        /* the last */
+    int64_t layers;        /* with those of multi-token prediction, which the last part has beside its own */
+    int64_t expert_layers; /* of them, those with experts */
+    int64_t mtp_layers;    /* of them, those of multi-token prediction */
+    int64_t wide_layers;   /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
+    int64_t local_layers;  /* of them, those whose attention has a window or chunks (attention.h); 0 where these change
+                            * nothing */
+    bool has_embedding;    /* the first */
+    bool has_head;         /* the last */
     bool has_vocab; /* a slice of embedding and head, with S and T; both ends have no more than their norms, positions
                      * and dropout then */
     pc_recompute recompute;

@@ -1,6 +1,7 @@
 #include "models/workload/model.h"
 
 #include "engine/numbers.h"
+#include "models/workload/experts_check.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -86,7 +87,12 @@ pc_code pc_model_check_dimensions(const pc_model *model, pc_error *error) {
     if (model->positions == PC_POSITIONS_LEARNED && model->max_positions == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "positions are learned and max_positions is 0; expected the rows of their table");
-    return check_sight(model, error);
+    if (model->mtp_layers < 0 || model->mtp_layers > INT16_MAX)
+        return pc_error_set(error, PC_ERROR_INPUT, "mtp_num_layers is %" PRId64 "; expected 0 to %d", model->mtp_layers,
+                            INT16_MAX);
+    code = pc_experts_check(&model->experts, error);
+    if (!code) code = pc_mla_check(model, error);
+    return code ? code : check_sight(model, error);
 }
 
 pc_code pc_model_check(const pc_model *model, pc_error *error) {

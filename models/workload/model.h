@@ -7,6 +7,7 @@
 #define PC_MODELS_WORKLOAD_MODEL_H
 
 #include "engine/error.h"
+#include "models/workload/experts.h"
 #include "models/workload/low_precision.h"
 
 #include <stdbool.h>
@@ -68,7 +69,28 @@ typedef struct pc_model {
     int64_t document_length_square; /* mean of its squares; 0: they are all of one length */
     /* x becomes c tanh(x / c) (Gemma 2): c; 0: not. */
     int64_t attn_logit_softcapping, final_logit_softcapping;
+    pc_experts experts;       /* num_experts 0: all layers are dense */
+    pc_mla mla;               /* kv_lora_rank 0: heads have queries, keys and values of their own, as above */
+    bool has_attention_sinks; /* a number a head, which the softmax's sum has beside the scores (GPT-OSS) */
+    int64_t mtp_layers; /* multi-token prediction (mtp_num_layers): as many more layers, each with a projection 2h x
+                         * h, three norms, and the embedding and the head that the model has (arXiv 2412.19437) */
 } pc_model;
+
+static inline bool pc_model_has_experts(const pc_model *model) {
+    return model->experts.num_experts > 0;
+}
+
+static inline bool pc_model_is_latent(const pc_model *model) {
+    return model->mla.kv_lora_rank > 0;
+}
+
+/* Columns of a head's values: as many as of its queries and keys but for latent attention. */
+static inline int64_t pc_model_value_dim(const pc_model *model) {
+    return pc_model_is_latent(model) ? model->mla.v_head_dim : model->head_dim;
+}
+
+/* Of layers `first` (from 0) to `first + count - 1` those with experts. */
+int64_t pc_model_expert_layers(const pc_model *model, int64_t first, int64_t count);
 
 static inline bool pc_mlp_is_gated(pc_mlp mlp) {
     return mlp == PC_MLP_SWIGLU || mlp == PC_MLP_GEGLU;

@@ -26,21 +26,26 @@ typedef enum pc_operation_kind {
     PC_OPERATION_NORM,
     PC_OPERATION_ELEMENTWISE, /* activation functions, residuals, dropout, rotary, softmax, cross entropy, lookups */
     PC_OPERATION_OPTIMIZER,
-    PC_OPERATION_ALL_REDUCE, /* collectives are those of the operation's group */
+    PC_OPERATION_GROUPED_GEMM, /* a product for each expert of the rank, in one kernel */
+    PC_OPERATION_ALL_REDUCE,   /* collectives are those of the operation's group */
     PC_OPERATION_ALL_GATHER,
     PC_OPERATION_REDUCE_SCATTER,
     PC_OPERATION_ALL_TO_ALL,
-    PC_OPERATION_RING, /* every rank sends to the next one and receives from the one before */
+    PC_OPERATION_RING,     /* every rank sends to the next one and receives from the one before */
+    PC_OPERATION_DISPATCH, /* tokens go to the ranks of their experts, as the cut's dispatcher has it */
+    PC_OPERATION_COMBINE,  /* and back, where their parts are added up */
     PC_OPERATION_KINDS
 } pc_operation_kind;
 
 /* Who takes part in a collective: ranks of tensor parallelism; of context parallelism, all, those that exchange heads,
- * or those round whom keys and values go. */
+ * or those round whom keys and values go; of experts. */
 typedef enum pc_operation_group {
     PC_GROUP_TP,
     PC_GROUP_CP,
     PC_GROUP_CP_A2A,
     PC_GROUP_CP_RING,
+    PC_GROUP_EP,  /* ranks that share out experts */
+    PC_GROUP_ETP, /* ranks that cut an expert */
     PC_GROUPS
 } pc_operation_group;
 
@@ -59,14 +64,20 @@ typedef struct pc_operation {
     pc_precision precision;   /* of activations in memory */
     pc_product_format format; /* GEMM: of what it reads, which says how fast it multiplies; of a recipe's casts of
                                * what they write; of others as precision */
-    int64_t batch;   /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank; of
-                      * documents or chunks, times those of a sequence, rounded up */
-    int64_t m, n, k; /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
-                      * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
-    int64_t window;  /* ATTENTION: of the n keys a query sees the last so many; 0: all */
-    int64_t flops;   /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
-                      * that in flash (2 in model FLOPs, 0.5 recomputed). Causality is not counted as a saving, as in
-                      * the papers, but windows are: n is at most the window. 0 of what is no matrix work */
+    int64_t batch;     /* GEMM: so many independent ones (heads * b); otherwise 1. ATTENTION: heads * b of this rank; of
+                        * documents or chunks, times those of a sequence, rounded up. GROUPED_GEMM: experts of this
+                        * rank. DISPATCH, COMBINE: experts of the layer, on all ranks */
+    int64_t m, n, k;   /* GEMM: m x k by k x n. ATTENTION: m queries, n keys, k the head's dimension; of a slice of the
+                        * sequence behind u tokens n is 2u + m, of which the mask hides half as in a square */
+                       /* GROUPED_GEMM: as GEMM, of one expert with the mean of the rows, rounded up; `rows` is exact.
+                        * DISPATCH, COMBINE: m tokens that this rank has, each to n experts, k numbers wide, of `format` */
+    int64_t rows;      /* GROUPED_GEMM: token and expert pairs of all experts of the rank. DISPATCH, COMBINE: that the
+                        * fullest rank gets */
+    int64_t value_dim; /* ATTENTION: columns of a head's values, where they are not k; else 0 */
+    int64_t window;    /* ATTENTION: of the n keys a query sees the last so many; 0: all */
+    int64_t flops;     /* 2 * batch * m * n * k of a GEMM; forward attention 4 * batch * m * n * k, backward 2.5 times
+                        * that in flash (2 in model FLOPs, 0.5 recomputed). Causality is not counted as a saving, as in
+                        * the papers, but windows are: n is at most the window. 0 of what is no matrix work */
     int64_t model_flops;      /* of flops, those that MFU counts: not recomputed ones */
     int64_t bytes;            /* read from and written to memory, each tensor once a kernel; a GEMM of W adds to a
                                * gradient of pc_cut_gradient_bytes; vectors (biases, scales, a number a row) are left out */

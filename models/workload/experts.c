@@ -1,0 +1,162 @@
+#include "engine/numbers.h"
+#include "models/workload/experts_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+
+/* ---- which layers ---- */
+
+/* Of layers 0 to `end` - 1. */
+static int64_t before(const pc_experts *x, int64_t end) {
+    int64_t every = x->layer_freq > 1 ? x->layer_freq : 1;
+    return end > x->first_dense ? pc_divide_up(end - x->first_dense, every) : 0;
+}
+
+int64_t pc_model_expert_layers(const pc_model *model, int64_t first, int64_t count) {
+    const pc_experts *x = &model->experts;
+    return x->num_experts > 0 ? before(x, first + count) - before(x, first) : 0;
+}
+
+/* ---- what cannot be ---- */
+
+static pc_code check_range(const char *key, int64_t size, int64_t least, pc_error *error) {
+    if (size >= least && size <= INT32_MAX) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s is %" PRId64 "; expected %" PRId64 " to %d", key, size, least,
+                        INT32_MAX);
+}
+
+static pc_code check_none(const pc_experts *x, pc_error *error) {
+    bool has_any = x->topk || x->ffn_hidden || x->shared_ffn_hidden || x->first_dense || x->layer_freq ||
+                   x->has_router_bias || x->has_shared_gate || x->pads_to_capacity || x->capacity_factor != 0;
+    if (!has_any) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "num_experts is 0 beside other keys of experts; expected 1 or more");
+}
+
+static pc_code check_capacity(const pc_experts *x, pc_error *error) {
+    if (!(x->capacity_factor >= 0) || !isfinite(x->capacity_factor))
+        return pc_error_set(error, PC_ERROR_INPUT, "moe_expert_capacity_factor is %g; expected 0, for none, or more",
+                            x->capacity_factor);
+    if (x->pads_to_capacity && x->capacity_factor == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_pad_expert_input_to_capacity without a capacity; expected moe_expert_capacity_factor");
+    return PC_OK;
+}
+
+pc_code pc_experts_check(const pc_experts *x, pc_error *error) {
+    pc_code code;
+    if (x->num_experts == 0) return check_none(x, error);
+    if ((code = check_range("num_experts", x->num_experts, 1, error))) return code;
+    if ((code = check_range("moe_ffn_hidden_size", x->ffn_hidden, 1, error))) return code;
+    if ((code = check_range("moe_shared_expert_intermediate_size", x->shared_ffn_hidden, 0, error))) return code;
+    if ((code = check_range("first_k_dense_replace", x->first_dense, 0, error))) return code;
+    if ((code = check_range("moe_layer_freq", x->layer_freq, 0, error))) return code;
+    if (x->topk < 1 || x->topk > x->num_experts)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_router_topk is %" PRId64 "; expected 1 to the %" PRId64 " of num_experts", x->topk,
+                            x->num_experts);
+    if (x->has_shared_gate && x->shared_ffn_hidden == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_shared_expert_gate without shared experts; expected "
+                            "moe_shared_expert_intermediate_size");
+    return check_capacity(x, error);
+}
+
+static pc_code check_latent_heads(const pc_model *model, pc_error *error) {
+    const pc_mla *mla = &model->mla;
+    if (model->kv_heads != model->heads)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "kv_heads %" PRId64 " with latent attention; expected %" PRId64 ", as many as heads",
+                            model->kv_heads, model->heads);
+    if (model->head_dim != mla->qk_nope_head_dim + mla->qk_rope_head_dim)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "head_dim %" PRId64 " with latent attention; expected %" PRId64
+                            ", qk_nope_head_dim and qk_rope_head_dim together",
+                            model->head_dim, mla->qk_nope_head_dim + mla->qk_rope_head_dim);
+    if (model->has_bias || model->has_qkv_bias || model->qk_norm != PC_QK_NORM_NONE)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "biases or qk_norm with latent attention, whose norms are the latents'; expected bias and "
+                            "qkv_bias false, and qk_norm none");
+    return PC_OK;
+}
+
+pc_code pc_mla_check(const pc_model *model, pc_error *error) {
+    const pc_mla *x = &model->mla;
+    pc_code code;
+    if (x->kv_lora_rank == 0) {
+        bool has_any = x->q_lora_rank || x->qk_nope_head_dim || x->qk_rope_head_dim || x->v_head_dim;
+        if (!has_any) return PC_OK;
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "kv_lora_rank is 0 beside other keys of latent attention; expected 1 or more");
+    }
+    if ((code = check_range("kv_lora_rank", x->kv_lora_rank, 1, error))) return code;
+    if ((code = check_range("q_lora_rank", x->q_lora_rank, 0, error))) return code;
+    if ((code = check_range("qk_nope_head_dim", x->qk_nope_head_dim, 1, error))) return code;
+    if ((code = check_range("qk_rope_head_dim", x->qk_rope_head_dim, 1, error))) return code;
+    if ((code = check_range("v_head_dim", x->v_head_dim, 1, error))) return code;
+    return check_latent_heads(model, error);
+}
+
+/* ---- what a cut cannot have ---- */
+
+static pc_code check_ranks(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    int64_t ep = pc_cut_ep(cut), etp = pc_cut_etp(cut), all = (int64_t)pc_cut_replicas(cut) * cut->tp;
+    if (cut->ep < 0 || cut->etp < 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s %d; expected at least 1", cut->ep < 0 ? "ep" : "etp",
+                            cut->ep < 0 ? cut->ep : cut->etp);
+    if (model->experts.num_experts % ep)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ep %" PRId64 " does not divide %" PRId64 " experts; expected a divisor", ep,
+                            model->experts.num_experts);
+    if (all % (ep * etp))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "etp %" PRId64 " * ep %" PRId64 " does not divide tp * cp * dp %" PRId64
+                            "; expected a divisor",
+                            etp, ep, all);
+    if (model->experts.ffn_hidden % etp)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "etp %" PRId64 " does not divide moe_ffn_hidden_size %" PRId64 "; expected a divisor", etp,
+                            model->experts.ffn_hidden);
+    return PC_OK;
+}
+
+/* As Megatron-LM: experts under tensor parallelism take tokens from sequence parallelism. */
+static pc_code check_parallel(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    if (cut->tp > 1 && !cut->sequence_parallel)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "tp %d with experts without sequence parallelism; expected sequence_parallel", cut->tp);
+    if (model->experts.shared_ffn_hidden % cut->tp)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "tp %d does not divide moe_shared_expert_intermediate_size %" PRId64 "; expected a divisor",
+                            cut->tp, model->experts.shared_ffn_hidden);
+    if (cut->moe_load == PC_MOE_LOAD_POWER && !(cut->moe_load_exponent > 0 && isfinite(cut->moe_load_exponent)))
+        return pc_error_set(error, PC_ERROR_INPUT, "moe_load power with exponent %g; expected one over 0",
+                            cut->moe_load_exponent);
+    return PC_OK;
+}
+
+/* What nobody has, or nothing here says what it takes. */
+static pc_code check_beside(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    const char *what = pc_model_has_experts(model) ? "experts" : "latent attention";
+    if (cut->lora.rank > 0)
+        return pc_error_set(error, PC_ERROR_INPUT, "lora with %s; expected lora.rank 0, or another model", what);
+    if (cut->slices > 1)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "a schedule of sequence slices with %s; expected one of whole microbatches", what);
+    return PC_OK;
+}
+
+pc_code pc_experts_check_cut(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    bool has_experts = pc_model_has_experts(model);
+    pc_code code = PC_OK;
+    if (!has_experts && (cut->ep > 1 || cut->etp > 1))
+        return pc_error_set(error, PC_ERROR_INPUT, "%s %d of a model without experts; expected 1",
+                            cut->ep > 1 ? "ep" : "etp", cut->ep > 1 ? cut->ep : cut->etp);
+    if (model->mtp_layers > 0 && cut->vocab_stages > 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "mtp_num_layers with a vocabulary over all stages; expected another schedule");
+    if (!has_experts && !pc_model_is_latent(model)) return PC_OK;
+    if (has_experts) code = check_ranks(model, cut, error);
+    if (!code && has_experts) code = check_parallel(model, cut, error);
+    return code ? code : check_beside(model, cut, error);
+}
