@@ -243,6 +243,10 @@ static const pc_column columns[] = {
     KIND("memory_loss_gib", LOSS, "the same: what the loss works with"),
     KIND("memory_copies_gib", COPIES, "the same: layers on their way to the host and back"),
     KIND("memory_step_gib", STEP, "the same: what the step needs beyond the peak of activations"),
+    COLUMN(ep, INT64, "1", "expert-parallel ranks", SHOWN(96, "ep", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(etp, INT64, "1", "ranks that cut one expert", SHOWN(97, "etp", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(exposed_ep_s, NUMBER, "s", "of the iteration, waiting for dispatch and combine of tokens"),
+    COLUMN(sent_ep_gib, NUMBER, "GiB", "what a GPU sends in an iteration for expert parallelism, the mean over GPUs"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

@@ -23,20 +23,13 @@
 #include "models/machine/machine.h"
 #include "models/machine/ranks.h"
 #include "models/workload/expert_reach.h"
+#include "models/workload/experts.h"
 
 #include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Megatron-LM's moe_token_dispatcher_type, and of `flex` moe_flex_dispatcher_backend. */
-typedef enum pc_dispatcher {
-    PC_DISPATCHER_ALLTOALL,
-    PC_DISPATCHER_ALLGATHER,
-    PC_DISPATCHER_DEEPEP,
-    PC_DISPATCHER_HYBRIDEP
-} pc_dispatcher;
 
 /* Who has a share of a rank's experts: ranks of expert parallelism, of expert tensor parallelism, and of both. */
 typedef struct pc_expert_groups {
