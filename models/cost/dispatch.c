@@ -6,59 +6,39 @@
 
 /* ---- by collectives ---- */
 
-static void append(pc_collective_course *course, const pc_collective_course *second) {
-    for (int i = 0; i < second->phase_count; i++) course->phase[course->phase_count++] = second->phase[i];
-    course->seconds += second->seconds;
-}
-
-static pc_collective_course collective(const pc_machine *machine, const pc_group *group, pc_collective which,
-                                       double size_bytes) {
-    return pc_collective_course_of(machine, group, which, PC_ALGORITHM_BEST, size_bytes);
-}
-
-static pc_collective_course by_gathers(const pc_machine *machine, const pc_group *both, const pc_dispatch *what) {
-    return collective(machine, both, what->is_combine ? PC_COLLECTIVE_REDUCE_SCATTER : PC_COLLECTIVE_ALL_GATHER,
-                      both->ranks * what->tokens * what->token_bytes);
-}
-
-static pc_collective_course by_pairs(const pc_machine *machine, const pc_expert_groups *groups,
-                                     const pc_dispatch *what) {
-    double bytes = what->load * what->tokens * what->routing.topk * what->token_bytes;
-    pc_collective_course to_ranks = collective(machine, &groups->ep, PC_COLLECTIVE_ALL_TO_ALL, bytes);
-    pc_collective_course pieces =
-        collective(machine, &groups->etp, what->is_combine ? PC_COLLECTIVE_REDUCE_SCATTER : PC_COLLECTIVE_ALL_GATHER,
-                   groups->etp.ranks * bytes);
-    pc_collective_course course = what->is_combine ? pieces : to_ranks;
-    append(&course, what->is_combine ? &to_ranks : &pieces);
-    return course;
+static pc_collective_course by_collective(const pc_machine *machine, const pc_group *group, const pc_dispatch *what) {
+    double bytes = what->tokens * what->token_bytes;
+    if (what->dispatcher == PC_DISPATCHER_ALLTOALL)
+        return pc_collective_course_of(machine, group, PC_COLLECTIVE_ALL_TO_ALL, PC_ALGORITHM_BEST,
+                                       what->load * what->routing.topk * bytes);
+    return pc_collective_course_of(machine, group,
+                                   what->is_combine ? PC_COLLECTIVE_REDUCE_SCATTER : PC_COLLECTIVE_ALL_GATHER,
+                                   PC_ALGORITHM_BEST, group->ranks * bytes);
 }
 
 /* ---- once to each rank ---- */
 
 /* To how many ranks a token goes; the fullest gets `load` times as many, but each token of each rank at most once. */
-static double ranks_reached(const pc_expert_groups *groups, const pc_dispatch *what) {
-    double mean = pc_expert_reached(&what->routing, groups->ep.ranks) * groups->etp.ranks;
-    return pc_min(what->load * mean, (double)groups->both.ranks);
+static double ranks_reached(const pc_group *group, const pc_dispatch *what) {
+    return pc_min(what->load * pc_expert_reached(&what->routing, group->ranks), (double)group->ranks);
 }
 
 /* Experts of a domain: those of its ranks in a row. */
-static double domains_reached(const pc_expert_groups *groups, const pc_dispatch *what) {
-    return pc_expert_reached(&what->routing, groups->both.domains);
+static double domains_reached(const pc_group *group, const pc_dispatch *what) {
+    return pc_expert_reached(&what->routing, group->domains);
 }
 
-static pc_collective_phase forwarded(const pc_machine *machine, const pc_expert_groups *groups,
-                                     const pc_dispatch *what) {
-    const pc_group *both = &groups->both;
-    double bytes = what->tokens * what->token_bytes, q = both->in_domain, d = both->domains;
-    double into_domain = bytes * ranks_reached(groups, what) * (q - 1.0) / q;
-    double out_of_it = d > 1.0 ? bytes * domains_reached(groups, what) * (d - 1.0) / d : 0.0;
+static pc_collective_phase forwarded(const pc_machine *machine, const pc_group *group, const pc_dispatch *what) {
+    double bytes = what->tokens * what->token_bytes, q = group->in_domain, d = group->domains;
+    double into_domain = bytes * ranks_reached(group, what) * (q - 1.0) / q;
+    double out_of_it = d > 1.0 ? bytes * domains_reached(group, what) * (d - 1.0) / d : 0.0;
     double between_s = d > 1.0 ? machine->network.latency_s : 0.0;
-    if (both->crosses_leaves) between_s += machine->switch_latency_s;
+    if (group->crosses_leaves) between_s += machine->switch_latency_s;
     return (pc_collective_phase){.latency_s = machine->collective_call_s + machine->domain.latency_s + between_s,
                                  .domain_bytes = into_domain,
                                  .network_bytes = out_of_it,
                                  .domain_bytes_per_s = pc_domain_rate(machine),
-                                 .network_bytes_per_s = pc_scatter_rate(machine, both),
+                                 .network_bytes_per_s = pc_scatter_rate(machine, group),
                                  .domain_wire_bytes = into_domain,
                                  .network_wire_bytes = out_of_it};
 }
@@ -89,27 +69,25 @@ static void fit_to_measured(const pc_machine *machine, double seconds, pc_collec
     x->network_wire_bytes = divide(x->network_bytes, x->network_bytes_per_s) * pc_nic_share(machine);
 }
 
-static bool is_measured(const pc_machine *machine, const pc_expert_groups *groups, const pc_dispatch *what,
-                        double *seconds) {
+static bool is_measured(const pc_machine *machine, const pc_group *group, const pc_dispatch *what, double *seconds) {
     const pc_transfer_model *measured = machine->measured;
     const pc_exchange exchange = {.tokens = what->tokens,
                                   .token_bytes = what->token_bytes,
-                                  .ranks_reached = ranks_reached(groups, what),
-                                  .domains_reached = domains_reached(groups, what),
+                                  .ranks_reached = ranks_reached(group, what),
+                                  .domains_reached = domains_reached(group, what),
                                   .is_combine = what->is_combine};
     return what->dispatcher == PC_DISPATCHER_DEEPEP && measured &&
-           measured->exchange(measured->self, &groups->both, &exchange, seconds);
+           measured->exchange(measured->self, group, &exchange, seconds);
 }
 
-static pc_collective_course by_forwarding(const pc_machine *machine, const pc_expert_groups *groups,
-                                          const pc_dispatch *what) {
+static pc_collective_course by_forwarding(const pc_machine *machine, const pc_group *group, const pc_dispatch *what) {
     pc_collective_course course = {.algorithm = PC_ALGORITHM_RING};
     double measured_s;
-    if (groups->both.ranks < 2 || !(what->tokens * what->token_bytes > 0.0)) return course;
+    if (group->ranks < 2 || !(what->tokens * what->token_bytes > 0.0)) return course;
     pc_collective_phase *x = &course.phase[0];
     course.phase_count = 1;
-    *x = forwarded(machine, groups, what);
-    if (is_measured(machine, groups, what, &measured_s)) fit_to_measured(machine, measured_s, x);
+    *x = forwarded(machine, group, what);
+    if (is_measured(machine, group, what, &measured_s)) fit_to_measured(machine, measured_s, x);
     course.seconds = x->latency_s + pc_max(divide(x->domain_bytes, x->domain_bytes_per_s),
                                            divide(x->network_bytes, x->network_bytes_per_s));
     return course;
@@ -117,16 +95,9 @@ static pc_collective_course by_forwarding(const pc_machine *machine, const pc_ex
 
 /* ---- all of them ---- */
 
-pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_expert_groups *groups,
-                                        const pc_dispatch *what) {
-    switch (what->dispatcher) {
-    case PC_DISPATCHER_ALLGATHER:
-        return by_gathers(machine, &groups->both, what);
-    case PC_DISPATCHER_ALLTOALL:
-        return by_pairs(machine, groups, what);
-    default:
-        return by_forwarding(machine, groups, what);
-    }
+pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_group *group, const pc_dispatch *what) {
+    bool is_collective = what->dispatcher == PC_DISPATCHER_ALLGATHER || what->dispatcher == PC_DISPATCHER_ALLTOALL;
+    return is_collective ? by_collective(machine, group, what) : by_forwarding(machine, group, what);
 }
 
 int pc_dispatch_processors(pc_dispatcher dispatcher) {

@@ -1,12 +1,11 @@
 /* dispatch.h: what it takes to send tokens to their experts (dispatch) and to get back what these make of them
  * (combine): as a course, which has a closed cost and is flows where something else is sent.
  *
- * A rank has t tokens of B bytes, each with k experts, of e in all. Its experts lie on ep ranks, each in etp pieces; n
- * = ep x etp, q of them in each of d domains.
+ * A rank has t tokens of B bytes, each with k experts, of e in all, which lie on n ranks, q of them in each of d
+ * domains. If ranks cut an expert, what they gather of each other's is not in here.
  *
  * ALLGATHER: all tokens go to all n ranks: an all-gather of n t B, or on the way back a reduce-scatter.
- * ALLTOALL: a token goes to a rank as often as it has experts there: an all-to-all of t k B over ep, and behind it an
- * all-gather over etp of etp t k B; on the way back a reduce-scatter and the all-to-all (Megatron-LM's
+ * ALLTOALL: a token goes to a rank as often as it has experts there: an all-to-all of t k B, both ways (Megatron-LM's
  * megatron/core/transformer/moe/token_dispatcher.py).
  * DEEPEP and HYBRIDEP: a token goes once to each of the M domains that have an expert of it, to the GPU of the same
  * place there. That one forwards it, once to each of the D ranks with an expert of it (github.com/deepseek-ai/DeepEP,
@@ -31,11 +30,6 @@
 extern "C" {
 #endif
 
-/* Who has a share of a rank's experts: ranks of expert parallelism, of expert tensor parallelism, and of both. */
-typedef struct pc_expert_groups {
-    pc_group ep, etp, both;
-} pc_expert_groups;
-
 typedef struct pc_dispatch {
     pc_dispatcher dispatcher;
     bool is_combine;
@@ -46,8 +40,7 @@ typedef struct pc_dispatch {
 
 /* No phases if nobody else has experts. DEEPEP takes as long as was measured, if the machine has measured it
  * (transfer_model.h). ALLTOALL and ALLGATHER are as fast as such collectives are. */
-pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_expert_groups *groups,
-                                        const pc_dispatch *what);
+pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_group *group, const pc_dispatch *what);
 
 /* Processors (SMs) that its kernels take while they run: Megatron-LM's defaults of moe_deepep_num_sms, 20, and
  * moe_hybridep_num_sms, 16. Of NCCL's 0: its kernels are counted as overlap_slowdown. */

@@ -295,6 +295,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
+    outline->experts.etp = outline->tp;
     if (pc_cut_folds_experts(&spec->model, cut))
         outline->experts = places ? places->experts : pc_outline_place_experts(outline);
     split_replicas(outline);

@@ -73,8 +73,7 @@ typedef struct pc_chunk_units {
 /* Where experts lie that are folded (outline_experts.h): who shares those of a layer, and who has the same ones, adds
  * up their gradients and, with ZeRO, shares their state. Zeroed where experts are with the other parameters. */
 typedef struct pc_expert_places {
-    pc_expert_groups groups;
-    pc_group replicas;
+    pc_group ep, etp, replicas; /* etp: who cuts an expert */
 } pc_expert_places;
 
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */

@@ -47,9 +47,8 @@ pc_expert_places pc_outline_place_experts(const pc_outline *outline) {
     const pc_cut *cut = &outline->cut;
     pc_ranks x;
     pc_ranks_place_experts(&outline->ranks, outline->spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &x, NULL);
-    return (pc_expert_places){.groups = {pc_group_of(machine, &x, of_ep), pc_group_of(machine, &x, PC_AXIS_TP),
-                                         pc_group_of_both(machine, &x, PC_AXIS_TP, of_ep)},
-                              .replicas = pc_group_of(machine, &x, PC_AXIS_DP)};
+    return (pc_expert_places){pc_group_of(machine, &x, of_ep), pc_group_of(machine, &x, PC_AXIS_TP),
+                              pc_group_of(machine, &x, PC_AXIS_DP)};
 }
 
 /* ---- dispatch and combine ---- */
@@ -59,9 +58,9 @@ static double row_bytes(const pc_outline *outline, const pc_operation *x) {
     return pc_dispatched_bytes((double)x->k, outline->cut.fp8_dispatch && x->kind == PC_OPERATION_DISPATCH);
 }
 
-/* What the fullest rank gets, over what it would get if all got as much. */
-static double load_of(const pc_operation *x) {
-    double mean = (double)x->m * (double)x->n;
+/* Rows of the fullest rank, those that it gets of others that cut its experts among them, over the mean. */
+static double load_of(const pc_outline *outline, const pc_operation *x) {
+    double mean = (double)x->m * (double)x->n * pc_cut_etp(&outline->cut);
     return x->rows > 0 && mean > 0 ? (double)x->rows / mean : 1;
 }
 
@@ -75,6 +74,6 @@ pc_collective_course pc_outline_exchange(const pc_outline *outline, const pc_ope
                                           .topk = (double)experts->topk,
                                           .groups = (int)experts->router_groups,
                                           .group_topk = (int)experts->router_group_topk},
-                              .load = load_of(operation)};
-    return pc_dispatch_course(&outline->spec->machine, &outline->experts.groups, &what);
+                              .load = load_of(outline, operation)};
+    return pc_dispatch_course(&outline->spec->machine, &outline->experts.ep, &what);
 }

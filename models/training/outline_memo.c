@@ -131,14 +131,12 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
 
 /* Zeros where experts are not folded. */
 static void put_experts(key_writer *writer, const pc_outline *outline) {
-    const pc_expert_groups *groups = &outline->experts.groups;
     const int64_t numbers[] = {pc_cut_ep(&outline->cut), pc_cut_etp(&outline->cut), outline->cut.dispatcher,
                                outline->cut.fp8_dispatch};
     if (!pc_cut_folds_experts(&outline->spec->model, &outline->cut)) return;
     put(writer, numbers, sizeof numbers);
-    put_group(writer, &groups->ep);
-    put_group(writer, &groups->etp);
-    put_group(writer, &groups->both);
+    put_group(writer, &outline->experts.ep);
+    put_group(writer, &outline->experts.etp);
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {

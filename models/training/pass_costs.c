@@ -32,7 +32,8 @@ bool pc_operation_is_exchange(const pc_operation *operation) {
 }
 
 const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective) {
-    if (pc_operation_is_exchange(collective)) return &outline->experts.groups.both;
+    if (collective->group == PC_GROUP_EP) return &outline->experts.ep;
+    if (collective->group == PC_GROUP_ETP) return &outline->experts.etp;
     return collective->group == PC_GROUP_TP ? &outline->tp : &outline->cp_groups[collective->group];
 }
 
@@ -124,7 +125,7 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x)) continue;
         pc_alone alone = remember(memo, x);
-        bool is_tp = x->group == PC_GROUP_TP, is_ep = pc_operation_is_exchange(x);
+        bool is_tp = x->group == PC_GROUP_TP, is_ep = x->group >= PC_GROUP_EP;
         double exposed_s = exposed_of(outline, operations, i, alone.seconds);
         *(is_ep ? &ep_s : is_tp ? &tp_s : &cp_s) += (double)x->repeat * exposed_s;
         *(is_ep ? &pass->ep_bytes : is_tp ? &pass->tp_bytes : &pass->cp_bytes) += (double)x->repeat * alone.sent_bytes;
