@@ -19,6 +19,11 @@ static inline bool pc_outline_has_replicas(const pc_outline *outline) {
     return outline->dp.ranks > 1 || outline->experts.replicas.ranks > 1;
 }
 
+/* Who shares the state of folded experts, at least one. */
+static inline int pc_outline_expert_ranks(const pc_outline *outline) {
+    return outline->experts.replicas.ranks > 1 ? outline->experts.replicas.ranks : 1;
+}
+
 /* Of gradients: over outline->shard, and a share of them is then all-reduced over outline->replicate, if that has
  * ranks. Where whole tensors are given to ranks it is all of outline->dp, and there is no second one. */
 pc_bucket_courses pc_outline_reduction(const pc_outline *outline, int device, int chunk);

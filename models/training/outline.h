@@ -87,9 +87,10 @@ typedef struct pc_chunk_outline {
 } pc_chunk_outline;
 
 typedef struct pc_device_outline {
-    int64_t parameter_count; /* of all its chunks, a shared embedding once */
-    int64_t trained_count;   /* of them, those that have gradients */
-    int64_t low_weights;     /* of all, those of few bits */
+    int64_t parameter_count;              /* of all its chunks, a shared embedding once */
+    int64_t trained_count;                /* of them, those that have gradients */
+    int64_t low_weights;                  /* of all, those of few bits */
+    int64_t expert_count, expert_trained; /* of both, those of folded experts */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t step_bytes;     /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes; /* in all */

@@ -276,13 +276,23 @@ pc_unit_rules pc_outline_unit_rules(const pc_outline *outline) {
 enum { SHARD_BYTES = 4 };
 
 /* What is frozen has no other copy than that of the passes. */
+/* Of `all` parameters, so many of them `trained`. */
+static void add_shards(const pc_outline *outline, int64_t trained, int64_t all, int64_t ranks,
+                       pc_device_outline *held) {
+    int64_t frozen = all - trained;
+    held->fixed_gradients += pc_divide_up(SHARD_BYTES * trained, ranks);
+    held->fixed_parameters += pc_divide_up(SHARD_BYTES * trained + PC_PARAMETER_BYTES * frozen, ranks);
+    held->fixed_optimizer += pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, trained), ranks);
+}
+
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
-    int64_t count = held->trained_count, frozen = held->parameter_count - count, ranks = outline->shard.ranks;
+    int64_t count = held->trained_count;
     int whole = outline->spec->fsdp_version == PC_FSDP_1 ? PC_PARAMETER_BYTES : pc_cut_gradient_bytes(&outline->cut);
     if (pc_outline_has_wide_shards(outline)) {
-        held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
-        held->fixed_parameters = pc_divide_up(SHARD_BYTES * count + PC_PARAMETER_BYTES * frozen, ranks);
-        held->fixed_optimizer = pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, count), ranks);
+        held->fixed_gradients = held->fixed_parameters = held->fixed_optimizer = 0;
+        add_shards(outline, count - held->expert_trained, held->parameter_count - held->expert_count,
+                   outline->shard.ranks, held);
+        add_shards(outline, held->expert_trained, held->expert_count, pc_outline_expert_ranks(outline), held);
     }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
 }

@@ -167,8 +167,9 @@ static int step_launches(const pc_outline *outline) {
 /* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
     if (pc_cut_gives_tensors(&outline->cut)) return held->owners.fullest;
-    int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
-    return pc_divide_up(held->trained_count, dp);
+    bool is_shared = outline->cut.zero >= 1;
+    int64_t of_experts = pc_divide_up(held->expert_trained, is_shared ? pc_outline_expert_ranks(outline) : 1);
+    return pc_divide_up(held->trained_count - held->expert_trained, is_shared ? outline->shard.ranks : 1) + of_experts;
 }
 
 /* Every rank zeroes all the gradients that it holds. What is on the host the CPU steps (state_host.c): of its
@@ -176,7 +177,7 @@ static int64_t stepped(const pc_outline *outline, const pc_device_outline *held)
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
-    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count &&
+    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count && x[-1].expert_trained == x->expert_trained &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest &&
                         x[-1].owners.most_step_ps == x->owners.most_step_ps;
     if (is_as_before) {
@@ -257,14 +258,28 @@ static bool looks_at_tensors(const pc_outline *outline) {
     return pc_cut_gives_tensors(&outline->cut) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
 }
 
+static pc_state_bytes state_over(const pc_outline *outline, int ranks, int64_t count) {
+    pc_cut shared = outline->cut;
+    shared.dp = ranks;
+    shared.cp = 1;
+    return pc_state_of(&shared, count);
+}
+
+/* Of so many parameters, some of which are folded experts' and have their own replicas. */
+static pc_state_bytes state_of(const pc_outline *outline, int64_t count, int64_t of_experts) {
+    pc_state_bytes sum = state_over(outline, outline->shard.ranks, count - of_experts);
+    if (of_experts == 0) return sum;
+    pc_state_bytes experts = state_over(outline, pc_outline_expert_ranks(outline), of_experts);
+    return (pc_state_bytes){sum.parameters + experts.parameters, sum.gradients + experts.gradients,
+                            sum.optimizer + experts.optimizer};
+}
+
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
-    pc_cut shared = outline->cut;
-    shared.dp = outline->shard.ranks;
-    shared.cp = 1;
-    pc_state_bytes all = pc_state_of(&shared, x->parameter_count), state = pc_state_of(&shared, x->trained_count);
-    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, shared.dp);
+    pc_state_bytes all = state_of(outline, x->parameter_count, x->expert_count);
+    pc_state_bytes state = state_of(outline, x->trained_count, x->expert_trained);
+    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, outline->shard.ranks);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
@@ -330,6 +345,8 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
         x->parameter_count += pc_outline_part(outline, d, c)->parameters;
         x->trained_count += pc_outline_part(outline, d, c)->trained;
         x->low_weights += pc_outline_part(outline, d, c)->low_weights;
+        x->expert_count += pc_outline_part(outline, d, c)->expert_parameters;
+        x->expert_trained += pc_outline_part(outline, d, c)->expert_trained;
     }
     if (!looks_at_tensors(outline)) return PC_OK;
     if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
