@@ -72,7 +72,7 @@ static pc_code fill_in(const pc_setting *setting, pc_model *model, pc_key *culpr
     }
     if (pc_model_has_experts(model) && !setting->given[PC_KEY_MOE_FFN_HIDDEN_SIZE])
         model->experts.ffn_hidden = model->ffn_hidden;
-    if (!setting->given[PC_KEY_HEAD_DIM] && pc_model_is_latent(model))
+    if (pc_model_is_latent(model))
         model->head_dim = model->mla.qk_nope_head_dim + model->mla.qk_rope_head_dim;
     else if (!setting->given[PC_KEY_HEAD_DIM]) {
         *culprit = PC_KEY_HEADS;

@@ -498,7 +498,7 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
-        [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`",
+        [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`, `moe`, `moe_act`, `shared_experts`, `mla_up_proj`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
         [PC_VALUE_OFFLOAD] =
             "`none`, or some of `fine-grained`, `selective`, `full`, `optimizer`, `parameters`, joined by +",

@@ -81,14 +81,14 @@ pc_code pc_recompute_parse_modules(const char *text, pc_value *value, pc_error *
         if (is_of_others(word, length))
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "%.*s: of mixtures of experts or latent attention, which models here have not; "
-                                "expected core_attn, layernorm, mlp",
+                                "expected core_attn, layernorm, mlp, moe, moe_act, shared_experts, mla_up_proj",
                                 (int)length, word);
         word += length;
     }
     value->text = text;
     if (modules_of(text)) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "%.40s: no modules; expected some of core_attn, layernorm, mlp, each once, such as "
+                        "%.40s: no modules; expected some of core_attn, layernorm, mlp, moe, moe_act, shared_experts, mla_up_proj, each once, such as "
                         "\"core_attn,mlp\"",
                         shown(text));
 }

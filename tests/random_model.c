@@ -92,6 +92,41 @@ void random_traits(test_random *random, const pc_cut *cut, pc_model *model) {
     if (pc_model_check(model, &error)) fail_msg("%s", error.message);
 }
 
+static void draw_latent(test_random *random, pc_model *model) {
+    model->mla = (pc_mla){.q_lora_rank = coin(random) ? 0 : 8 * test_between(random, 1, 200),
+                          .kv_lora_rank = 8 * test_between(random, 1, 100),
+                          .qk_nope_head_dim = 8 * test_between(random, 1, 20),
+                          .qk_rope_head_dim = 8 * test_between(random, 1, 10),
+                          .v_head_dim = 8 * test_between(random, 1, 20)};
+    model->head_dim = model->mla.qk_nope_head_dim + model->mla.qk_rope_head_dim;
+    model->kv_heads = model->heads;
+    model->has_bias = model->has_qkv_bias = false;
+    model->qk_norm = PC_QK_NORM_NONE;
+}
+
+void random_experts(test_random *random, pc_model *model, pc_cut *cut) {
+    pc_error error = {0};
+    int64_t experts = 1 << test_between(random, 0, 7);
+    model->experts = (pc_experts){.num_experts = experts,
+                                  .topk = test_between(random, 1, experts),
+                                  .ffn_hidden = 8 * test_between(random, 1, 500),
+                                  .shared_ffn_hidden = coin(random) ? 0 : 8 * test_between(random, 1, 500),
+                                  .first_dense = coin(random) ? 0 : test_between(random, 0, model->layers),
+                                  .layer_freq = test_between(random, 0, 3),
+                                  .score = (pc_router_score)test_between(random, 0, PC_ROUTER_SIGMOID),
+                                  .has_router_bias = coin(random)};
+    model->experts.has_shared_gate = model->experts.shared_ffn_hidden > 0 && coin(random);
+    if (coin(random)) model->experts.capacity_factor = 0.25 * (double)test_between(random, 1, 8);
+    model->experts.pads_to_capacity = model->experts.capacity_factor > 0 && coin(random);
+    model->mtp_layers = coin(random) ? 0 : test_between(random, 1, 3);
+    model->has_attention_sinks = coin(random);
+    if (coin(random)) draw_latent(random, model);
+    if (cut->tp > 1) cut->sequence_parallel = true;
+    cut->etp = coin(random) ? 0 : 1;
+    cut->dispatcher = (pc_dispatcher)test_between(random, 0, PC_DISPATCHER_HYBRIDEP);
+    if (pc_cut_check(model, cut, 1, &error)) fail_msg("%s", error.message);
+}
+
 pc_model small_gpt(pc_cut *cut) {
     test_random random = {8};
     pc_model model = random_gpt(&random);

@@ -26,6 +26,10 @@ pc_cut random_cut(test_random *random, const pc_model *model);
  * queries and keys, biases, windows or chunks, documents and soft caps that pc_cut_check takes with the cut. */
 void random_traits(test_random *random, const pc_cut *cut, pc_model *model);
 
+/* Experts, and perhaps latent attention and multi-token prediction, for a drawn model and its cut, which may get
+ * sequence parallelism for them. */
+void random_experts(test_random *random, pc_model *model, pc_cut *cut);
+
 /* A GPT and its cut, for numbers worked out by hand: h = 32 in 4 heads of 8, f = 128, V = 100, 3 layers; s = 16, b = 3:
  * 48 tokens; two ranks with 2 heads and 16 columns each, and with sequence parallelism, so half the tokens of norms. */
 pc_model small_gpt(pc_cut *cut);

@@ -50,11 +50,11 @@ static void test_names(void **state) {
         assert_true(found.kind == one.kind && found.modules == set && found.layers == 0);
         assert_true(back.kind == one.kind && back.modules == set && back.layers == 0);
     }
-    assert_string_equal(text, "selective:core_attn+layernorm+mlp");
+    assert_string_equal(text, "selective:core_attn+layernorm+mlp+moe+moe_act+shared_experts+mla_up_proj");
     assert_true(pc_recomputation_parse("selective:mlp+core_attn", 23, &found) && found.modules == 5);
     back = pc_recomputation_of_code(pc_recomputation_code((pc_recomputation){PC_RECOMPUTE_BLOCK, 65535, 0}));
     assert_true(back.kind == PC_RECOMPUTE_BLOCK && back.layers == 65535 && back.modules == 0);
-    static const char *const wrong[] = {"selective:",     "selective:moe",     "selective:mlp+",
+    static const char *const wrong[] = {"selective:",     "selective:mop",     "selective:mlp+",
                                         "selective:+mlp", "selective:mlp+mlp", "selective:mlp,core_attn"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(pc_recomputation_parse(wrong[i], strlen(wrong[i]), &found));

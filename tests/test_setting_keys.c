@@ -28,7 +28,7 @@ static const char *const of_times[] = {"setting.schedule=1f1b",
 #define EXPERTS "setting.model.num_experts=8", "setting.model.moe_router_topk=2"
 #define LATENT                                                                                                         \
     "setting.model.bias=false", "setting.model.qk_nope_head_dim=96", "setting.model.qk_rope_head_dim=32",              \
-        "setting.model.v_head_dim=128", "setting.model.head_dim=128"
+        "setting.model.v_head_dim=128", "setting.model.kv_lora_rank=512"
 
 static const change changes[] = {
     {PC_KEY_MODEL_FROM, "gpt3-2.7b", {0}},
@@ -77,11 +77,11 @@ static const change changes[] = {
     {PC_KEY_MOE_PAD_EXPERT_INPUT_TO_CAPACITY, "true", {EXPERTS, "setting.model.moe_expert_capacity_factor=1.5"}},
     {PC_KEY_MOE_LOAD, "uniform", {EXPERTS}},
     {PC_KEY_MOE_LOAD_EXPONENT, "1.1", {EXPERTS}},
-    {PC_KEY_KV_LORA_RANK, "256", {LATENT, "setting.model.kv_lora_rank=512"}},
-    {PC_KEY_Q_LORA_RANK, "256", {LATENT, "setting.model.kv_lora_rank=512"}},
-    {PC_KEY_QK_NOPE_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
-    {PC_KEY_QK_ROPE_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
-    {PC_KEY_V_HEAD_DIM, "64", {LATENT, "setting.model.kv_lora_rank=512"}},
+    {PC_KEY_KV_LORA_RANK, "256", {LATENT}},
+    {PC_KEY_Q_LORA_RANK, "256", {LATENT}},
+    {PC_KEY_QK_NOPE_HEAD_DIM, "64", {LATENT}},
+    {PC_KEY_QK_ROPE_HEAD_DIM, "64", {LATENT}},
+    {PC_KEY_V_HEAD_DIM, "64", {LATENT}},
     {PC_KEY_ATTENTION_SINKS, "true", {0}},
     {PC_KEY_MTP_NUM_LAYERS, "1", {0}},
     {PC_KEY_ATTENTION, "materialised", {0}},

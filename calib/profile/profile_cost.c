@@ -1,6 +1,7 @@
 #include "calib/profile/profile_cost.h"
 
 #include "calib/fit/gemm_roles.h"
+#include "calib/profile/profile_experts.h"
 #include "calib/profile/profile_index.h"
 #include "calib/profile/profile_private.h"
 #include "engine/alloc.h"
@@ -20,6 +21,7 @@ struct pc_profile_cost {
     pc_notes *notes;
     pc_memo *memo;
     pc_profile_index index;
+    pc_experts_fits experts;
     double memory_bytes_per_s; /* that the memory reaches */
     bool has_kernels;
 };
@@ -138,6 +140,20 @@ static bool ask_product(const pc_profile_cost *cost, const pc_operation *operati
     return true;
 }
 
+/* Where plain products of its format are the profile's to answer, so are those of experts. */
+static bool ask_grouped(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *estimate) {
+    pc_operation plain = *operation;
+    plain.kind = PC_OPERATION_GEMM;
+    if (pc_index_product(&cost->index, &plain)->fit < 0) return false;
+    const pc_grouped_product product = {.role = operation->role,
+                                        .format = operation->format,
+                                        .groups = (double)operation->batch,
+                                        .m = (double)operation->m,
+                                        .n = (double)operation->n,
+                                        .k = (double)operation->k};
+    return pc_experts_product(&cost->experts, &product, cost->memory_bytes_per_s, estimate);
+}
+
 /* The operation as it would be if all keys were seen. */
 static pc_operation without_window(const pc_operation *operation) {
     pc_operation made = *operation;
@@ -145,6 +161,14 @@ static pc_operation without_window(const pc_operation *operation) {
     made.flops = whole((double)made.flops / (double)made.window * (double)made.n);
     made.window = 0;
     return made;
+}
+
+/* Fits are of values as wide as queries. Forward one of two products is of values, backward two of five. */
+static double value_part(const pc_operation *operation) {
+    double wide = (double)operation->k, values = (double)operation->value_dim;
+    if (operation->value_dim == 0) return 1.0;
+    bool is_forward = operation->role == PC_GEMM_FORWARD;
+    return is_forward ? (wide + values) / (2.0 * wide) : (3.0 * wide + 2.0 * values) / (5.0 * wide);
 }
 
 static double window_part(const pc_operation *operation) {
@@ -163,7 +187,7 @@ static bool ask_attention(const pc_profile_cost *cost, const pc_operation *opera
                                              is_flash ? 1.0 : (double)operation->k};
     const pc_operation all = without_window(operation);
     *estimate = ask(cost, answer, &all, shape);
-    scale *= window_part(operation);
+    scale *= window_part(operation) * value_part(operation);
     estimate->seconds *= scale;
     estimate->standard_error *= scale;
     return true;
@@ -190,6 +214,8 @@ static bool ask_profile(const pc_profile_cost *cost, const pc_operation *operati
     switch (operation->kind) {
     case PC_OPERATION_GEMM:
         return ask_product(cost, operation, estimate);
+    case PC_OPERATION_GROUPED_GEMM:
+        return ask_grouped(cost, operation, estimate);
     case PC_OPERATION_ATTENTION:
         return ask_attention(cost, operation, estimate);
     default:
@@ -246,6 +272,7 @@ pc_code pc_profile_cost_make(const pc_profile *profile, const pc_machine *machin
     cost->roofline = pc_roofline(&cost->machine.gpu);
     cost->memory_bytes_per_s = cost->machine.gpu.memory_bytes_per_s * cost->machine.gpu.memory_efficiency;
     pc_profile_transfers_set(&cost->transfers, profile, cost->notes);
+    pc_experts_choose(profile, &cost->experts);
     int32_t answers_for = profile->is_shipped ? machine->gpu.kernels_for : PC_KERNELS_FOR_ALL;
     pc_profile_index_set(&cost->index, profile, answers_for);
     bool has_transfers =

@@ -42,9 +42,9 @@ pc_tuning pc_tuning_none(void) {
 /* ---- what it changes ---- */
 
 double pc_tuning_factor(const pc_tuning *tuning, pc_operation_kind kind) {
-    pc_tuned which = kind == PC_OPERATION_GEMM        ? PC_TUNED_GEMM
-                     : kind == PC_OPERATION_ATTENTION ? PC_TUNED_ATTENTION
-                                                      : PC_TUNED_MEMORY;
+    pc_tuned which = kind == PC_OPERATION_GEMM || kind == PC_OPERATION_GROUPED_GEMM ? PC_TUNED_GEMM
+                     : kind == PC_OPERATION_ATTENTION                               ? PC_TUNED_ATTENTION
+                                                                                    : PC_TUNED_MEMORY;
     return tuning->is_there ? tuning->number[which].value : 1.0;
 }
 

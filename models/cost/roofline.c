@@ -123,6 +123,7 @@ static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attenti
 static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
     switch (operation->kind) {
     case PC_OPERATION_GEMM:
+    case PC_OPERATION_GROUPED_GEMM: /* tiles of all groups share the waves, and each group's last ones are cut off */
         return gemm_compute_s(gpu, operation);
     case PC_OPERATION_ATTENTION:
         return attention_compute_s(gpu, operation);

@@ -30,17 +30,30 @@ static pc_code find_part_s(const pc_outline *outline, pc_collective_memo *memo, 
     return code;
 }
 
+/* Layers of multi-token prediction are the head's. */
+static pc_part head_of(const pc_model *model, const pc_part *all) {
+    pc_part head = *all;
+    head.layers = all->mtp_layers;
+    head.expert_layers = all->mtp_layers * pc_model_expert_layers(model, model->layers - 1, 1);
+    head.wide_layers = head.local_layers = head.offloaded_layers = 0;
+    head.has_embedding = false;
+    return head;
+}
+
 /* Layers that differ count as the model's mean one. */
 static pc_code find_layout_times(const pc_outline *outline, pc_layout_times *times, pc_error *error) {
     const pc_model *model = &outline->spec->model;
     pc_collective_memo memo = {.outline = outline};
     pc_cut cut = outline->cut;
     cut.layout = PC_CUT_EVEN;
-    pc_part all = pc_cut_part(model, &cut, 1, 0), end = all;
+    pc_part all = pc_cut_part(model, &cut, 1, 0), embedding = all, head = head_of(model, &all);
     all.has_embedding = all.has_head = false;
-    end.layers = end.wide_layers = end.local_layers = end.offloaded_layers = 0;
-    pc_part embedding = end, head = end;
-    embedding.has_head = head.has_embedding = false;
+    all.layers -= head.layers;
+    all.expert_layers -= head.expert_layers;
+    all.mtp_layers = 0;
+    embedding.layers = embedding.expert_layers = embedding.mtp_layers = 0;
+    embedding.wide_layers = embedding.local_layers = embedding.offloaded_layers = 0;
+    embedding.has_head = false;
     pc_code code = find_part_s(outline, &memo, &all, &times->layer_s, error);
     times->layer_s /= (double)model->layers;
     if (!code) code = find_part_s(outline, &memo, &embedding, &times->embedding_s, error);

@@ -140,10 +140,17 @@ static void put_experts(key_writer *writer, const pc_outline *outline) {
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {
-    const int64_t numbers[] = {
-        part->layers,           part->wide_layers, part->local_layers,
-        part->has_embedding,    part->has_head,    part->has_vocab,
-        part->offloaded_layers, part->slice,       pc_recomputation_code(pc_part_recomputation(part))};
+    const int64_t numbers[] = {part->layers,
+                               part->wide_layers,
+                               part->local_layers,
+                               part->expert_layers,
+                               part->mtp_layers,
+                               part->has_embedding,
+                               part->has_head,
+                               part->has_vocab,
+                               part->offloaded_layers,
+                               part->slice,
+                               pc_recomputation_code(pc_part_recomputation(part))};
     put(writer, numbers, sizeof numbers);
 }
 
@@ -151,6 +158,11 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
     const int64_t numbers[] = {cut->microbatch_size,
                                cut->seq_len,
                                cut->tp,
+                               pc_cut_ep(cut),
+                               pc_cut_etp(cut),
+                               cut->dispatcher,
+                               cut->moe_load,
+                               bits_of(cut->moe_load_exponent),
                                cut->sequence_parallel,
                                cut->gradient_bytes,
                                cut->cross_entropy,

@@ -304,11 +304,16 @@ static bool is_within(pc_recomputation asked, int64_t most) {
     return !pc_recompute_has_layers(asked.kind) || (asked.layers >= 1 && asked.layers <= most);
 }
 
-static pc_code check_modules(pc_recomputation asked, pc_error *error) {
+static pc_code check_kind(const pc_model *model, pc_recomputation asked, pc_error *error) {
+    if (pc_recompute_is_policy(asked.kind) && (pc_model_has_experts(model) || pc_model_is_latent(model)))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "recompute by a policy with %s; expected none, selective, full, or modules",
+                            pc_model_has_experts(model) ? "experts" : "latent attention");
     if (asked.kind != PC_RECOMPUTE_MODULES) return PC_OK;
     if (asked.modules >= 1 && asked.modules <= PC_RECOMPUTES_ALL) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "recompute_modules %d; expected a set of core_attn (1), layernorm (2), mlp (4)",
+                        "recompute_modules %d; expected a set of core_attn (1), layernorm (2), mlp (4), moe (8), "
+                        "moe_act (16), shared_experts (32), mla_up_proj (64)",
                         (int)asked.modules);
 }
 
@@ -316,12 +321,12 @@ static pc_code check_modules(pc_recomputation asked, pc_error *error) {
 static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
     int64_t most = 0;
     pc_recomputation all = pc_cut_recomputation(cut);
-    if (!cut->recompute_of_part && !pc_recompute_has_layers(all.kind)) return check_modules(all, error);
+    if (!cut->recompute_of_part && !pc_recompute_has_layers(all.kind)) return check_kind(model, all, error);
     for (int part = 0; part < parts; part++)
         if (pc_recompute_has_layers(numbered(cut, part).kind)) most = pc_max(most, layers_of(model, cut, parts, part));
     for (int part = 0; part < parts; part++) {
         pc_recomputation here = numbered(cut, part);
-        pc_code code = check_modules(here, error);
+        pc_code code = check_kind(model, here, error);
         if (code) return code;
         if (!is_within(here, most)) return refuse_layers(here, most, error);
     }

@@ -42,3 +42,12 @@ double pc_expert_load(const pc_expert_spread *spread) {
     if (!(s.deviation > 1e-9 * s.mean)) return 1.0;
     return fmin(fmax(greatest(&s, spread->ranks), 1.0), most);
 }
+
+double pc_expert_load_by_chance(const pc_expert_spread *spread) {
+    double all = spread->experts, ranks = spread->ranks, topk = spread->topk;
+    double mean = spread->tokens * topk / ranks, most = fmin(ranks, fmax(1.0, all / topk));
+    if (!(ranks > 1.0 && all > 1.0 && mean > 0.0)) return 1.0;
+    double variance = mean * (1.0 - 1.0 / ranks) * (all - topk) / (all - 1.0);
+    double quantile = gsl_cdf_ugaussian_Pinv((ranks - 0.375) / (ranks + 0.25));
+    return fmin(1.0 + sqrt(variance) * quantile / mean, most);
+}

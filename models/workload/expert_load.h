@@ -23,6 +23,12 @@ typedef struct pc_expert_spread {
  * 10% in nine settings of ten. */
 double pc_expert_load(const pc_expert_spread *spread);
 
+/* The same where each token draws its experts by chance, all alike, and the exponent is without meaning. Of N tokens a
+ * rank gets sums of hypergeometric numbers: k/r each, with the variance k/r (1 - 1/r) (E - k)/(E - 1). They are taken
+ * as normal, and the greatest of r as the quantile (r - 0.375) / (r + 0.25) (Blom 1958, of the greatest of a normal
+ * sample). */
+double pc_expert_load_by_chance(const pc_expert_spread *spread);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,9 +34,9 @@ static void leave_kinds(pc_saved_list *saved, int kinds) {
     saved->count = count;
 }
 
-static pc_kept layer_of(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, int kinds) {
+static pc_kept layer_of(const pc_model *model, const pc_slice *slice, pc_saved_sort sort, int32_t modules, int kinds) {
     pc_saved_list saved;
-    pc_layer_saved(model, slice, is_low, modules, &saved);
+    pc_layer_saved(model, slice, sort, modules, &saved);
     leave_kinds(&saved, kinds);
     pc_wide found = pc_saved_by_f(&saved);
     bool has_input = has_kind(kinds, PC_ACTIVATION_NORMS), is_attention = has_kind(kinds, PC_ACTIVATION_ATTENTION);
@@ -50,24 +50,40 @@ static pc_kept layer_of(const pc_model *model, const pc_slice *slice, bool is_lo
                      .cached = is_attention && slice->has_later ? 4 * (pc_wide)slice->tokens * slice->key : 0};
 }
 
-/* The layers of a part that has both kinds as so many alike: the mean, rounded up. */
-static pc_wide mean(pc_wide low, pc_wide wide, const pc_part *part) {
-    pc_wide narrow = part->layers - part->wide_layers;
-    return (low * narrow + wide * part->wide_layers + part->layers - 1) / part->layers;
+/* The layers of a part, of two sorts, as so many alike: the mean, rounded up; `second` of `all` are of the other. */
+static pc_wide mean(pc_wide first, pc_wide other, int64_t second, int64_t all) {
+    return (first * (all - second) + other * second + all - 1) / all;
+}
+
+static pc_kept mix(pc_kept first, const pc_kept *other, int64_t second, int64_t all) {
+    if (second == 0) return first;
+    first.whole = mean(first.whole, other->whole, second, all);
+    first.found = mean(first.found, other->found, second, all);
+    first.bw_peak = pc_max(first.bw_peak, other->bw_peak);
+    first.b_peak = pc_max(first.b_peak, other->b_peak);
+    first.w_needs = mean(first.w_needs, other->w_needs, second, all);
+    return first;
+}
+
+/* Layers of the recipe and of 16 bits. */
+static pc_kept kept_of_sort(const pc_model *model, const pc_slice *slice, const pc_part *part, bool has_experts,
+                            int kinds) {
+    bool is_low = pc_low_precision_is_on(&model->low);
+    int32_t modules = part->recompute == PC_RECOMPUTE_MODULES ? part->recompute_modules : 0;
+    pc_kept low = layer_of(model, slice, (pc_saved_sort){is_low, has_experts}, modules, kinds);
+    if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
+    pc_kept wide = layer_of(model, slice, (pc_saved_sort){false, has_experts}, modules, kinds);
+    return mix(low, &wide, part->wide_layers, part->layers);
 }
 
 static pc_kept layer_kept(const pc_model *model, const pc_slice *slice, const pc_part *part, int kinds) {
-    bool is_low = pc_low_precision_is_on(&model->low);
-    int32_t modules = part->recompute == PC_RECOMPUTE_MODULES ? part->recompute_modules : 0;
-    pc_kept low = layer_of(model, slice, is_low, modules, kinds);
-    if (!is_low || part->layers == 0 || part->wide_layers == 0) return low;
-    pc_kept wide = layer_of(model, slice, false, modules, kinds);
-    low.whole = mean(low.whole, wide.whole, part);
-    low.found = mean(low.found, wide.found, part);
-    low.bw_peak = pc_max(low.bw_peak, wide.bw_peak);
-    low.b_peak = pc_max(low.b_peak, wide.b_peak);
-    low.w_needs = mean(low.w_needs, wide.w_needs, part);
-    return low;
+    int64_t experts = part->expert_layers;
+    pc_kept dense = {0}, other;
+    if (experts < part->layers || part->layers == 0) dense = kept_of_sort(model, slice, part, false, kinds);
+    if (experts == 0) return dense;
+    other = kept_of_sort(model, slice, part, true, kinds);
+    if (experts == part->layers) return other;
+    return mix(dense, &other, experts, part->layers);
 }
 
 /* The mask of its dropout, if B comes so far; the table's gradient is B's work. */
@@ -324,10 +340,11 @@ pc_wide pc_working_on_layers(const pc_kept *layer, const pc_kept *head, const pc
  * values of all and their gradients. A ring of n has in F the keys and values of n steps and the outputs of each, which
  * are merged at the end. Backward it has two buffers of keys, values and their gradients. */
 pc_wide pc_working_on_context(const pc_slice *x) {
-    pc_wide keys = 2 * (pc_wide)x->tokens * x->key, queries = 2 * (pc_wide)x->tokens * x->query;
-    if (x->gathers_keys) return 4 * (pc_wide)x->context * keys;
+    pc_wide keys = 2 * (pc_wide)x->tokens * x->key, values = 2 * (pc_wide)x->tokens * x->value,
+            outputs = 2 * (pc_wide)x->tokens * x->output;
+    if (x->gathers_keys) return 2 * (pc_wide)x->context * (keys + values);
     if (x->ring < 2) return 0;
-    return pc_max(x->ring * (2 * keys + queries), 8 * keys);
+    return pc_max(x->ring * (keys + values + outputs), 4 * (keys + values));
 }
 
 /* A gathered sequence stands in one buffer, matrix after matrix. */
@@ -349,10 +366,11 @@ pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part) {
 }
 
 /* What F keeps of the tensors of these modules, where it leaves others out. */
-static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, bool is_low, int32_t again, int32_t modules) {
+static pc_wide module_bytes(const pc_model *model, const pc_slice *slice, pc_saved_sort sort, int32_t again,
+                            int32_t modules) {
     pc_saved_list saved;
     pc_wide sum = 0;
-    pc_layer_saved(model, slice, is_low, again, &saved);
+    pc_layer_saved(model, slice, sort, again, &saved);
     for (int i = 0; i < saved.count; i++)
         if (!saved.list[i].is_gradient && !saved.list[i].is_again && modules & 1 << saved.list[i].module)
             sum += saved.list[i].bytes;
@@ -366,9 +384,10 @@ static pc_wide sent_of_layer(const pc_model *model, const pc_cut *cut, const pc_
     if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) return left_by(layer, part->recompute);
     bool is_low = pc_low_precision_is_on(&model->low);
     bool is_left_out = part->recompute == PC_RECOMPUTE_SELECTIVE && modules & 1 << PC_MODULE_CORE_ATTN;
-    pc_wide low = module_bytes(model, slice, is_low, again, modules);
+    pc_saved_sort sort = {is_low, part->expert_layers > 0}, wide = {false, sort.has_experts};
+    pc_wide low = module_bytes(model, slice, sort, again, modules);
     if (is_low && part->layers > 0 && part->wide_layers > 0)
-        low = mean(low, module_bytes(model, slice, false, again, modules), part);
+        low = mean(low, module_bytes(model, slice, wide, again, modules), part->wide_layers, part->layers);
     return low - (is_left_out ? layer->scores : 0);
 }
 
@@ -400,12 +419,21 @@ pc_kept pc_kept_of_layer(const pc_model *model, const pc_cut *cut, const pc_slic
     return layer;
 }
 
+/* Each layer of multi-token prediction has its own logits and loss, and in front of it the inputs of two norms and,
+ * side by side, what these put out, for the projection. */
+static void add_mtp(const pc_slice *slice, const pc_part *part, pc_kept *head) {
+    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden;
+    head->whole += part->mtp_layers * (head->whole + 2 * 2 * rows + 2 * 2 * rows);
+    head->w_needs += part->mtp_layers * (head->w_needs + 2 * 2 * rows + 2 * rows);
+}
+
 void pc_kept_of_ends(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,
                      pc_kept ends[2]) {
     ends[0] = part->has_embedding ? embedding_kept(model, slice) : (pc_kept){0};
     ends[1] = (pc_kept){0};
     if (part->has_head)
         ends[1] = cut->vocab_stages > 0 ? shared_head_kept(slice) : head_kept(model, slice, cut->cross_entropy);
+    add_mtp(slice, part, &ends[1]);
 }
 
 pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
@@ -445,53 +473,6 @@ int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut) {
 }
 
 /* ---- what stands all the time ---- */
-
-int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
-    if (part->slice > 0) return 0;
-    pc_slice x = pc_slice_of(model, cut);
-    int64_t h = x.hidden, table = x.vocab * h, bias = model->has_bias ? 1 : 0;
-    int64_t norm = pc_model_norm_parameters(model), qkv_bias = pc_model_has_qkv_bias(model) ? x.qkv : 0;
-    int64_t norms = pc_model_layer_norms(model) * norm + pc_model_qk_norm_parameters(model);
-    int64_t matrices = h * (x.qkv + x.query + x.up + x.ffn) + qkv_bias + bias * x.up;
-    int64_t sum = part->layers * (matrices + norms + bias * 2 * h);
-    if (part->has_vocab) sum += model->is_tied ? table : 2 * table;
-    if (part->has_embedding && cut->vocab_stages == 0) sum += table;
-    if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * h;
-    if (part->has_head) sum += norm;
-    bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
-    sum += part->layers * pc_layer_adapters(model, cut);
-    return part->has_head && !has_table && cut->vocab_stages == 0 ? sum + table : sum;
-}
-
-int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {
-    pc_slice x = pc_slice_of(model, cut);
-    const pc_lora *lora = &cut->lora;
-    int64_t part = lora->rank / x.ranks, sum = 0;
-    if (pc_lora_is_at(lora, PC_LORA_QKV)) sum += x.hidden * part + lora->rank * x.qkv;
-    if (pc_lora_is_at(lora, PC_LORA_PROJ)) sum += x.query * lora->rank + part * x.hidden;
-    if (pc_lora_is_at(lora, PC_LORA_FC1)) sum += x.hidden * part + lora->rank * x.up;
-    if (pc_lora_is_at(lora, PC_LORA_FC2)) sum += x.ffn * lora->rank + part * x.hidden;
-    return sum;
-}
-
-int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
-    if (part->slice > 0) return 0;
-    pc_slice x = pc_slice_of(model, cut);
-    int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
-    bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
-    if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part->layers * pc_layer_adapters(model, cut);
-    if (part->has_embedding && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) {
-        all -= table;
-        if (model->positions == PC_POSITIONS_LEARNED) all -= model->max_positions * x.hidden;
-    }
-    return part->has_head && !has_table && x.frozen & (int32_t)PC_FROZEN_HEAD ? all - table : all;
-}
-
-int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part) {
-    pc_slice x = pc_slice_of(model, cut);
-    if (!pc_low_precision_is_on(&model->low) || part->slice > 0) return 0;
-    return (part->layers - part->wide_layers) * (x.hidden * (x.qkv + x.query + x.up + x.ffn));
-}
 
 static int64_t shard(int64_t bytes, int64_t ranks) {
     return pc_divide_up(bytes, ranks);

@@ -67,6 +67,9 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
 /* Of them, those that have gradients and an optimizer's state: all, but for what is frozen (pc_cut_frozen). */
 int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
+/* Of all, those of routed experts, which pc_cut_expert_replicas ranks have alike. */
+int64_t pc_part_experts(const pc_model *model, const pc_cut *cut, const pc_part *part);
+
 /* Those of one layer's adapters, on this rank: of a matrix in x out, rank * (in + out) / t of the model's. */
 int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
 

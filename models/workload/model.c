@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <stddef.h>
 
-__extension__ typedef __int128 wide;
-
 /* ---- what cannot be ---- */
 
 static pc_code check_sizes(const pc_model *model, pc_error *error) {
@@ -123,33 +121,4 @@ int64_t pc_model_qk_norm_parameters(const pc_model *model) {
     default:
         return 0;
     }
-}
-
-/* Query, key, value; output; up (and gate); down. Biases of the first and the third are cut with their columns. */
-static wide layer_matrices(const pc_model *model) {
-    wide h = model->hidden, f = model->ffn_hidden;
-    wide query = (wide)model->heads * model->head_dim, qkv = query + 2 * (wide)model->kv_heads * model->head_dim;
-    wide up = pc_mlp_is_gated(model->mlp) ? 2 * f : f;
-    wide biases = (pc_model_has_qkv_bias(model) ? qkv : 0) + (model->has_bias ? up : 0);
-    return h * (qkv + query + up + f) + biases;
-}
-
-pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parameters, pc_error *error) {
-    wide h = model->hidden, matrices = layer_matrices(model);
-    wide embedding = pc_model_padded_vocab(model, tp) * h;
-    wide positions = model->positions == PC_POSITIONS_LEARNED ? model->max_positions * h : 0;
-    wide norm = pc_model_norm_parameters(model), norms = pc_model_layer_norms(model) * norm;
-    wide replicated = norms + pc_model_qk_norm_parameters(model) + (model->has_bias ? 2 * h : 0);
-    wide head = model->is_tied ? 0 : embedding;
-    wide total = model->layers * (matrices + replicated) + embedding + positions + norm + head;
-    if (total > INT64_MAX)
-        return pc_error_set(error, PC_ERROR_INPUT, "model: 2^63 parameters and more; expected smaller dimensions");
-    *parameters = (pc_parameters){.layer_matrix = (int64_t)matrices,
-                                  .layer_replicated = (int64_t)replicated,
-                                  .embedding = (int64_t)embedding,
-                                  .positions = (int64_t)positions,
-                                  .final_norm = (int64_t)norm,
-                                  .head = (int64_t)head,
-                                  .total = (int64_t)total};
-    return PC_OK;
 }

@@ -114,15 +114,18 @@ static inline int pc_model_layer_norms(const pc_model *model) {
     return model->norm_place == PC_NORM_SANDWICH ? 4 : 2;
 }
 
-/* Numbers of parameters; a layer's are those of one layer, whole (TP 1). */
+/* Numbers of parameters; a layer's are those of one dense layer, whole (TP 1). */
 typedef struct pc_parameters {
     int64_t layer_matrix;     /* of one layer, in matrices that TP cuts, with those biases that it cuts */
     int64_t layer_replicated; /* of one layer, that every TP rank holds: norms, and biases of row-parallel matrices */
+    int64_t expert_layer;     /* of one layer with experts, all of it; 0 without */
     int64_t embedding;        /* tokens, padded vocabulary */
     int64_t positions;        /* learned positions; every TP rank holds them */
     int64_t final_norm;
-    int64_t head;  /* 0 where tied */
-    int64_t total; /* of the model; a tied matrix once */
+    int64_t head;   /* 0 where tied */
+    int64_t mtp;    /* of multi-token prediction: layers, projections and norms */
+    int64_t active; /* of all but those, what a token goes through: without experts that it does not go to */
+    int64_t total;  /* of the model; a tied matrix once */
 } pc_parameters;
 
 /* Of one norm over the hidden dimension: a scale, and a shift where it has one. */

@@ -28,21 +28,29 @@ static int64_t local_of(const pc_part *part, int64_t all) {
     return pc_divide_up(part->local_layers * all, part->layers);
 }
 
+/* And those with experts. */
+static int64_t experts_of(const pc_part *part, int64_t all) {
+    if (part->expert_layers == 0) return 0;
+    return pc_divide_up(part->expert_layers * all, part->layers);
+}
+
 typedef void add_layers(pc_builder *b, const void *how);
 
 static void add_groups(pc_builder *b, const pc_part *part, int64_t all, add_layers *add, const void *how) {
     layer_groups groups = groups_of(b, part, all);
-    int64_t local = local_of(part, all);
+    int64_t local = local_of(part, all), experts = experts_of(part, all);
     b->repeat = groups.low;
+    b->experts = pc_min(experts, groups.low);
     b->local = pc_min(local, groups.low);
     b->low = &b->model->low;
     if (groups.low > 0) add(b, how);
     b->repeat = groups.wide;
     b->local = local - b->local;
+    b->experts = experts - b->experts;
     b->low = NULL;
     if (groups.wide > 0) add(b, how);
     b->repeat = 1;
-    b->local = 0;
+    b->local = b->experts = 0;
 }
 
 static void add_layer_forward(pc_builder *b, const void *how) {
@@ -55,10 +63,31 @@ static void add_layer_backward(pc_builder *b, const void *how) {
     pc_add_layer_backward(b, *passes);
 }
 
+/* Each layer of multi-token prediction has the head once more, and a projection in front. NULL: forward. */
+static void add_heads(pc_builder *b, const pc_part *part, const pc_backward *passes) {
+    b->repeat = 1 + part->mtp_layers;
+    if (passes)
+        pc_add_head_backward(b, *passes);
+    else
+        pc_add_head_forward(b);
+    b->repeat = 1;
+}
+
+static void add_mtp(pc_builder *b, const pc_part *part, const pc_backward *passes) {
+    if (part->mtp_layers == 0) return;
+    b->repeat = part->mtp_layers;
+    if (passes)
+        pc_add_mtp_backward(b, *passes);
+    else
+        pc_add_mtp_forward(b);
+    b->repeat = 1;
+}
+
 static void add_forward(pc_builder *b, const pc_part *part) {
     if (part->has_embedding) pc_add_embedding_forward(b);
     add_groups(b, part, part->layers, add_layer_forward, NULL);
-    if (part->has_head) pc_add_head_forward(b);
+    add_mtp(b, part, NULL);
+    if (part->has_head) add_heads(b, part, NULL);
 }
 
 static void add_layer_again(pc_builder *b, const void *how) {
@@ -88,7 +117,8 @@ static void add_recomputation(pc_builder *b, const pc_part *part) {
 
 static void add_backward(pc_builder *b, const pc_part *part, pc_backward passes, bool has_r) {
     b->is_backward = true;
-    if (part->has_head) pc_add_head_backward(b, passes);
+    if (part->has_head) add_heads(b, part, &passes);
+    add_mtp(b, part, &passes);
     if (passes.b && !has_r) add_recomputation(b, part);
     add_groups(b, part, part->layers, add_layer_backward, &passes);
     if (part->has_embedding) pc_add_embedding_backward(b, passes);
@@ -154,6 +184,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .slice = pc_slice_of_part(model, cut, part),
                     .vocab_barriers = cut->vocab_barriers,
                     .cross_entropy = cut->cross_entropy,
+                    .dispatcher = cut->dispatcher,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .gathers_low_weights = pc_cut_gathers_low_weights(model, cut),
                     .casts_over = pc_cut_casts_over(model, cut),
@@ -175,21 +206,44 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
 
 /* ---- the whole model ---- */
 
-/* Forward, 2 FLOPs a multiplication, and backward twice that. */
-double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len) {
-    double s = (double)seq_len, h = (double)model->hidden, f = (double)model->ffn_hidden;
-    double query = (double)(model->heads * model->head_dim), key = (double)(model->kv_heads * model->head_dim);
-    double mlp = pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0;
-    double matrices = 2.0 * h * (query + key) + mlp * h * f;
-    int64_t local = pc_model_local_layers(model, 0, model->layers);
-    double local_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, true)),
-           full_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, false));
-    double keys = (double)local * local_keys + (double)(model->layers - local) * full_keys;
-    double layers = (double)model->layers * matrices + 2.0 * query * keys;
-    return 6.0 * s * (layers + h * (double)pc_model_padded_vocab(model, tp));
+/* Products of attention in one layer, of the whole model's matrices. */
+static double attention_products(const pc_model *model) {
+    double h = (double)model->hidden, heads = (double)model->heads, query = heads * (double)model->head_dim;
+    double key = (double)(model->kv_heads * model->head_dim), rank = (double)model->mla.kv_lora_rank;
+    double q_rank = (double)model->mla.q_lora_rank, output = heads * (double)pc_model_value_dim(model);
+    if (!pc_model_is_latent(model)) return 2.0 * h * (query + key);
+    double up = heads * (double)(model->mla.qk_nope_head_dim + model->mla.v_head_dim);
+    double queries = q_rank > 0.0 ? q_rank * (h + query) : h * query;
+    return queries + h * (rank + (double)model->mla.qk_rope_head_dim) + rank * up + output * h;
 }
 
-/* Of the whole model's matrices, which are a layer's parameters without biases. */
+/* Of the MLP, or of the experts that a token goes to; the router's own is not counted, as Megatron-LM does not. */
+static double mlp_products(const pc_model *model, bool has_experts) {
+    double h = (double)model->hidden, matrices = pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0;
+    const pc_experts *x = &model->experts;
+    if (!has_experts) return matrices * h * (double)model->ffn_hidden;
+    return matrices * h * ((double)x->topk * (double)x->ffn_hidden + (double)x->shared_ffn_hidden);
+}
+
+/* Forward, 2 FLOPs a multiplication, and backward twice that. Of attention to k keys 2 k of queries' and values'
+ * columns together. */
+double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_len) {
+    double s = (double)seq_len, h = (double)model->hidden, mtp = (double)model->mtp_layers;
+    double columns = (double)model->heads * (double)(model->head_dim + pc_model_value_dim(model));
+    int64_t local = pc_model_local_layers(model, 0, model->layers),
+            experts = pc_model_expert_layers(model, 0, model->layers);
+    bool is_last = pc_model_expert_layers(model, model->layers - 1, 1) > 0;
+    double local_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, true)),
+           full_keys = (double)pc_sight_keys(pc_model_sight(model, seq_len, false));
+    double keys = (double)local * local_keys + ((double)(model->layers - local) + mtp) * full_keys;
+    double layers = ((double)model->layers + mtp) * attention_products(model) + columns * keys;
+    layers += (double)(model->layers - experts) * mlp_products(model, false);
+    if (experts > 0) layers += (double)experts * mlp_products(model, true);
+    if (mtp > 0) layers += mtp * (mlp_products(model, is_last) + 2.0 * h * h);
+    return 6.0 * s * (layers + (1.0 + mtp) * h * (double)pc_model_padded_vocab(model, tp));
+}
+
+/* Of a dense layer's matrices, which adapters stand beside. */
 static double layer_products(const pc_model *model) {
     double h = (double)model->hidden, f = (double)model->ffn_hidden, d = (double)model->head_dim;
     double heads = 2.0 * ((double)model->heads + (double)model->kv_heads);

@@ -44,31 +44,49 @@ static void put_gemm(pc_builder *b, const char *name, pc_gemm_role role, int64_t
     made->bytes = fit(b, bytes);
 }
 
+/* Its products' FLOPs are those of its rows; each group has the mean of them, rounded up. */
+static void group(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
+    pc_operation *made = &b->operations->list[b->operations->count - 1];
+    int64_t mean = pc_divide_up(matrix->rows, matrix->groups);
+    made->kind = PC_OPERATION_GROUPED_GEMM;
+    made->batch = matrix->groups;
+    made->rows = matrix->rows;
+    *(role == PC_GEMM_WEIGHT_GRADIENT ? &made->k : &made->m) = mean;
+    made->flops = fit(b, 2 * (pc_wide)matrix->rows * matrix->inputs * matrix->outputs);
+}
+
+/* m x n x k of one matrix; weights and their gradients count for every group. */
 static void put_matrix(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
-    bool adds = role == PC_GEMM_WEIGHT_GRADIENT && b->sums_apart == 0;
-    pc_wide read = pc_low_bytes(b, role, (pc_wide)m * k) + pc_low_bytes(b, role, (pc_wide)k * n);
-    pc_wide written = (adds ? 2 * b->gradient_bytes : 2) * (pc_wide)m * n;
-    put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)b->slice.tokens * matrix->counted, read + written);
+    bool is_weights = role == PC_GEMM_WEIGHT_GRADIENT, adds = is_weights && b->sums_apart == 0;
+    pc_wide groups = matrix->groups > 0 ? matrix->groups : 1, rows = (pc_wide)m * k, weights = groups * k * n;
+    const pc_low_precision *low = b->low;
+    int64_t counted = matrix->counted_rows > 0 ? matrix->counted_rows : b->slice.tokens;
+    if (matrix->is_wide) b->low = NULL;
+    pc_wide read = pc_low_bytes(b, role, rows) + pc_low_bytes(b, role, is_weights ? (pc_wide)k * n : weights);
+    pc_wide written = (adds ? 2 * b->gradient_bytes : 2) * (is_weights ? groups : 1) * (pc_wide)m * n;
+    put_gemm(b, matrix->name, role, 1, m, n, k, 2 * (pc_wide)counted * matrix->counted, read + written);
+    if (matrix->groups > 0) group(b, matrix, role);
     pc_operation *made = &b->operations->list[b->operations->count - 1];
     made->format = pc_low_format(b, role);
     made->splits_accumulator =
         role != PC_GEMM_FORWARD && pc_product_format_is_low(made->format) && b->low->splits_accumulator;
+    b->low = low;
 }
 
 void pc_add_forward(pc_builder *b, const pc_matrix *matrix) {
     pc_add_weight_cast(b, matrix, PC_GEMM_FORWARD);
-    put_matrix(b, matrix, PC_GEMM_FORWARD, b->slice.tokens, matrix->outputs, matrix->inputs);
+    put_matrix(b, matrix, PC_GEMM_FORWARD, pc_matrix_rows(b, matrix), matrix->outputs, matrix->inputs);
 }
 
 void pc_add_input_gradient(pc_builder *b, const pc_matrix *matrix) {
     pc_add_weight_cast(b, matrix, PC_GEMM_INPUT_GRADIENT);
-    put_matrix(b, matrix, PC_GEMM_INPUT_GRADIENT, b->slice.tokens, matrix->inputs, matrix->outputs);
+    put_matrix(b, matrix, PC_GEMM_INPUT_GRADIENT, pc_matrix_rows(b, matrix), matrix->inputs, matrix->outputs);
 }
 
 /* Reads the product's 16 bits and the sum, and writes the sum, in all microbatches but the first: a pass is the mean of
  * them. */
 static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
-    pc_wide bytes = (2 + 2 * b->gradient_bytes) * (pc_wide)matrix->inputs * matrix->outputs;
+    pc_wide bytes = (2 + 2 * b->gradient_bytes) * pc_matrix_weights(matrix);
     pc_operation *made = put(b, PC_OPERATION_ELEMENTWISE, "gradient_sum", 1);
     made->role = PC_GEMM_WEIGHT_GRADIENT;
     made->function = "add";
@@ -78,14 +96,15 @@ static void add_gradient_sum(pc_builder *b, const pc_matrix *matrix) {
 void pc_add_weight_gradient(pc_builder *b, const pc_matrix *matrix) {
     if (pc_matrix_is_frozen(b, matrix)) return;
     pc_add_weight_gradient_casts(b, matrix);
-    put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, b->slice.tokens);
+    put_matrix(b, matrix, PC_GEMM_WEIGHT_GRADIENT, matrix->outputs, matrix->inputs, pc_matrix_rows(b, matrix));
     if (b->sums_apart > 1) add_gradient_sum(b, matrix);
 }
 
 void pc_add_batched(pc_builder *b, const char *name, pc_gemm_role role, int64_t m, int64_t n, int64_t k) {
     const pc_slice *x = &b->slice;
     pc_wide batch = x->attention, elements = (pc_wide)m * k + (pc_wide)k * n + (pc_wide)m * n;
-    pc_wide counted = 2 * batch * x->sequence * pc_sight_keys(*b->sight) * x->head_dim;
+    int64_t width = m == n ? k : n; /* the one that is no sequence */
+    pc_wide counted = 2 * batch * x->sequence * pc_sight_keys(*b->sight) * width;
     put_gemm(b, name, role, x->attention, m, n, k, counted, 2 * batch * elements);
 }
 
@@ -101,7 +120,9 @@ static pc_wide flash_bytes(const pc_slice *x, const pc_flash_block *block, int t
     pc_wide of_queries = (pc_wide)block->heads * block->queries * x->head_dim;
     int64_t read = block->read > 0 ? block->read : block->keys;
     pc_wide of_keys = (pc_wide)block->heads * read * x->head_dim * x->key / x->query;
-    return 2 * (pc_wide)tensors * (of_queries + of_keys);
+    if (x->value == x->key) return 2 * (pc_wide)tensors * (of_queries + of_keys);
+    pc_wide both = (of_queries + of_keys) / x->head_dim; /* half of the tensors are as wide as values */
+    return (pc_wide)tensors * both * (x->head_dim + x->value_dim);
 }
 
 /* What a document, or a chunk, has of a piece of the sequence: ranks of context parallelism cut each likewise. */
@@ -115,7 +136,9 @@ void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *
     const pc_sight *sight = b->sight;
     int64_t s = b->slice.sequence;
     pc_wide scores = (pc_wide)block->queries * block->keys * pc_sight_keys(*sight) / s * (block->is_below ? 2 : 1);
-    pc_wide product = 2 * (pc_wide)block->heads * scores * b->slice.head_dim;
+    /* Of five products three are as wide as queries, of four and two half. */
+    int64_t wide = b->slice.head_dim, narrow = b->slice.value_dim;
+    pc_wide product = 2 * (pc_wide)block->heads * scores * wide, rest = 2 * (pc_wide)block->heads * scores * narrow;
     pc_operation *made = put(b, PC_OPERATION_ATTENTION, "attention", is_forward ? 1 : 3);
     made->role = role;
     made->batch = fit(b, ((pc_wide)block->heads * s + sight->length - 1) / sight->length);
@@ -123,8 +146,9 @@ void pc_add_flash_block(pc_builder *b, pc_gemm_role role, const pc_flash_block *
     made->n = of_document(block->keys, sight->length, s);
     made->window = sight->window;
     made->k = b->slice.head_dim;
-    made->flops = fit(b, products * product);
-    made->model_flops = b->is_again ? 0 : fit(b, counted * product);
+    made->value_dim = narrow == wide ? 0 : narrow;
+    made->flops = fit(b, (products + 1) / 2 * product + products / 2 * rest);
+    made->model_flops = b->is_again ? 0 : fit(b, counted / 2 * (product + rest));
     made->bytes = fit(b, flash_bytes(&b->slice, block, tensors));
     made->is_below = block->is_below;
     made->is_causal = !block->is_below;

@@ -35,6 +35,15 @@ static pc_wide keys_of(const pc_slice *x) {
     return (pc_wide)x->tokens * x->key;
 }
 
+/* Values, and what comes of them; both are narrower than keys and queries with latent attention. */
+static pc_wide values_of(const pc_slice *x) {
+    return (pc_wide)x->tokens * x->value;
+}
+
+static pc_wide outputs_of(const pc_slice *x) {
+    return (pc_wide)x->tokens * x->output;
+}
+
 /* ---- exchange of heads ---- */
 
 static void exchange(pc_builder *b, const char *name, pc_wide elements) {
@@ -46,11 +55,11 @@ static void exchange(pc_builder *b, const char *name, pc_wide elements) {
 static void exchange_inputs(pc_builder *b) {
     exchange(b, "context_queries", queries_of(&b->slice));
     exchange(b, name_of_keys, keys_of(&b->slice));
-    exchange(b, "context_values", keys_of(&b->slice));
+    exchange(b, "context_values", values_of(&b->slice));
 }
 
 static void exchange_outputs(pc_builder *b) {
-    exchange(b, "context_output", queries_of(&b->slice));
+    exchange(b, "context_output", outputs_of(&b->slice));
 }
 
 /* ---- ring ---- */
@@ -72,7 +81,7 @@ static void add_steps(pc_builder *b, pc_gemm_role role, bool is_own, int64_t ste
     b->repeat = repeat * steps;
     if (tensors > 0)
         pc_add_context_collective(b, PC_GROUP_CP_RING, PC_OPERATION_RING, name_of_keys,
-                                  2 * (pc_wide)tensors * keys_of(&b->slice), true);
+                                  tensors * (keys_of(&b->slice) + values_of(&b->slice)), true);
     pc_add_flash_block(b, role, &block);
     b->repeat = repeat;
 }
@@ -88,12 +97,12 @@ static void add_sums(pc_builder *b, const char *name, pc_wide elements, int laun
 /* Keys and values become one tensor before. A merge has a kernel for the sums of the softmax, too. */
 static void add_ring_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    add(b, name_of_keys, "copy", 2 * keys_of(x), 2 + 2, 1);
+    add(b, name_of_keys, "copy", keys_of(x) + values_of(x), 2 + 2, 1);
     add_steps(b, PC_GEMM_FORWARD, true, 1, 2);
     add_steps(b, PC_GEMM_FORWARD, false, x->ring - 2, 2);
     add_steps(b, PC_GEMM_FORWARD, false, 1, 0);
-    add(b, "context_merge", "copy", queries_of(x), 2 + 2, 1);
-    add_sums(b, "context_merge", queries_of(x), 2);
+    add(b, "context_merge", "copy", outputs_of(x), 2 + 2, 1);
+    add_sums(b, "context_merge", outputs_of(x), 2);
 }
 
 static void add_ring_backward(pc_builder *b) {
@@ -101,15 +110,15 @@ static void add_ring_backward(pc_builder *b) {
     add_steps(b, PC_GEMM_INPUT_GRADIENT, false, 1, 2);
     add_steps(b, PC_GEMM_INPUT_GRADIENT, false, x->ring - 2, 4);
     add_steps(b, PC_GEMM_INPUT_GRADIENT, true, 1, 2);
-    add_sums(b, "context_gradients", queries_of(x) + 2 * keys_of(x), 2);
+    add_sums(b, "context_gradients", queries_of(x) + keys_of(x) + values_of(x), 2);
 }
 
 /* ---- gathered keys ---- */
 
 /* Keys and values, or their gradients, of all ranks: a collective and a copy of each. */
 static void add_whole_keys(pc_builder *b, pc_operation_kind kind) {
-    pc_wide whole = b->slice.context * keys_of(&b->slice);
     for (int i = 0; i < 2; i++) {
+        pc_wide whole = b->slice.context * (i == 0 ? keys_of(&b->slice) : values_of(&b->slice));
         pc_add_context_collective(b, PC_GROUP_CP, kind, i == 0 ? name_of_keys : "context_values", 2 * whole, false);
         add(b, i == 0 ? name_of_keys : "context_values", "copy", whole, 2 + 2, 1);
     }

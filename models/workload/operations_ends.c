@@ -10,20 +10,23 @@ static void add(pc_builder *b, const char *name, const char *function, pc_wide e
 /* ---- the embedding ---- */
 
 /* Cut, tokens of other ranks' rows are masked before the lookup and their rows set to zero behind it. */
+void pc_add_embedding_rows(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
+    pc_add_reduction(b, "embedding", false);
+}
+
 void pc_add_embedding_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_wide elements = (pc_wide)x->norm_tokens * x->hidden;
-    if (b->vocab_barriers == 0) {
-        add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, x->is_cut ? 8 : 1);
-        pc_add_reduction(b, "embedding", false);
-    }
+    if (b->vocab_barriers == 0) pc_add_embedding_rows(b);
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2 + 2 + 2, 2);
     if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 2 + 1, 1);
 }
 
 /* Its table is a weight, but its gradient no matrix product that could wait: B's work. The gradient is written as a
  * whole table of 16 bits (zeroed, added to) and that is added to the one that is held. */
-static void add_table_backward(pc_builder *b) {
+void pc_add_embedding_rows_backward(pc_builder *b) {
     const pc_slice *x = &b->slice;
     pc_add_gather(b, "embedding", false);
     add(b, "embedding", "embedding", (pc_wide)x->tokens * x->hidden, 2 + 2, 8);
@@ -36,13 +39,18 @@ void pc_add_embedding_backward(pc_builder *b, pc_backward passes) {
     if (!passes.b || b->slice.frozen & (int32_t)PC_FROZEN_EMBEDDING) return;
     if (b->model->has_dropout) add(b, "embedding_dropout", "dropout", elements, 2 + 1 + 2, 1);
     if (b->model->positions == PC_POSITIONS_LEARNED) add(b, "positions", "add", elements, 2, 2);
-    if (b->vocab_barriers == 0) add_table_backward(b);
+    if (b->vocab_barriers == 0) pc_add_embedding_rows_backward(b);
 }
 
 /* ---- the head and the loss ---- */
 
 static pc_matrix make_head(const pc_slice *slice) {
-    return (pc_matrix){"head", slice->hidden, slice->vocab, (pc_wide)slice->hidden * slice->vocab, true, 0};
+    return (pc_matrix){.name = "head",
+                       .inputs = slice->hidden,
+                       .outputs = slice->vocab,
+                       .counted = (pc_wide)slice->hidden * slice->vocab,
+                       .is_column = true,
+                       .target = 0};
 }
 
 /* Over the logits: to fp32; the largest; less that; exponentials; their sum; over that. Between, each rank's largest,
@@ -195,5 +203,5 @@ void pc_add_vocab_t(pc_builder *b) {
     add_loss_backward(b);
     add_logit_cap(b);
     pc_add_column_backward(b, &head, (pc_backward){.b = b->vocab_barriers > 1, .w = true});
-    add_table_backward(b);
+    pc_add_embedding_rows_backward(b);
 }

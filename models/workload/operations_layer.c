@@ -4,20 +4,39 @@
 #include "models/workload/operations_private.h"
 
 static pc_matrix make_qkv(const pc_slice *slice) {
-    return (pc_matrix){"qkv", slice->hidden, slice->qkv, slice->counted_qkv, true, PC_LORA_QKV};
+    return (pc_matrix){.name = "qkv",
+                       .inputs = slice->hidden,
+                       .outputs = slice->qkv,
+                       .counted = slice->counted_qkv,
+                       .is_column = true,
+                       .target = PC_LORA_QKV};
 }
 
 static pc_matrix make_output(const pc_slice *slice) {
-    return (pc_matrix){"attention_output", slice->query, slice->hidden, (pc_wide)slice->query * slice->hidden, false,
-                       PC_LORA_PROJ};
+    return (pc_matrix){.name = "attention_output",
+                       .inputs = slice->output,
+                       .outputs = slice->hidden,
+                       .counted = (pc_wide)slice->output * slice->hidden,
+                       .is_column = false,
+                       .target = PC_LORA_PROJ};
 }
 
 static pc_matrix make_up(const pc_slice *slice) {
-    return (pc_matrix){"mlp_up", slice->hidden, slice->up, (pc_wide)slice->hidden * slice->up, true, PC_LORA_FC1};
+    return (pc_matrix){.name = "mlp_up",
+                       .inputs = slice->hidden,
+                       .outputs = slice->up,
+                       .counted = (pc_wide)slice->hidden * slice->up,
+                       .is_column = true,
+                       .target = PC_LORA_FC1};
 }
 
 static pc_matrix make_down(const pc_slice *slice) {
-    return (pc_matrix){"mlp_down", slice->ffn, slice->hidden, (pc_wide)slice->ffn * slice->hidden, false, PC_LORA_FC2};
+    return (pc_matrix){.name = "mlp_down",
+                       .inputs = slice->ffn,
+                       .outputs = slice->hidden,
+                       .counted = (pc_wide)slice->ffn * slice->hidden,
+                       .is_column = false,
+                       .target = PC_LORA_FC2};
 }
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
@@ -55,8 +74,8 @@ static void add_scores_forward(pc_builder *b) {
     add_score_cap(b);
     add_softmax(b, 2 + 2);
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 2 + 1, 1);
-    pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->head_dim, x->sequence);
-    add(b, "attention_order", "copy", (pc_wide)x->tokens * x->query, 2 + 2, 1);
+    pc_add_batched(b, "values", PC_GEMM_FORWARD, x->sequence, x->value_dim, x->sequence);
+    add(b, "attention_order", "copy", (pc_wide)x->tokens * x->output, 2 + 2, 1);
 }
 
 /* Where the sequence is cut into slices, a slice's backward pass has gradients of all keys and values so far. The last
@@ -78,8 +97,8 @@ static void add_scores_backward(pc_builder *b) {
         add_to_earlier(b);
         return;
     }
-    pc_add_batched(b, "values", role, x->sequence, x->sequence, x->head_dim); /* to the softmax */
-    pc_add_batched(b, "values", role, x->sequence, x->head_dim, x->sequence); /* to the values */
+    pc_add_batched(b, "values", role, x->sequence, x->sequence, x->value_dim); /* to the softmax */
+    pc_add_batched(b, "values", role, x->sequence, x->value_dim, x->sequence); /* to the values */
     if (b->model->has_dropout) add(b, "attention_dropout", "dropout", score_count(x), 2 + 1 + 2, 1);
     add_softmax(b, 2 + 2 + 2);
     add_score_cap(b);
@@ -211,17 +230,25 @@ static void add_qkv_bias(pc_builder *b, int64_t columns) {
         add(b, "qkv_bias", "copy", (pc_wide)b->slice.tokens * columns, 2 + 2, 1);
 }
 
-static void add_attention_half(pc_builder *b) {
-    const pc_slice *x = &b->slice;
-    pc_matrix qkv = make_qkv(x), output = make_output(x);
-    add_pre_norm(b);
+static void add_qkv(pc_builder *b) {
+    pc_matrix qkv = make_qkv(&b->slice);
     pc_add_input_cast(b, &qkv, maker_of_input(b));
     pc_add_low_gather(b, "qkv", PC_GEMM_FORWARD, false);
     pc_add_forward(b, &qkv);
     pc_add_adapter_forward(b, &qkv);
-    add_qkv_bias(b, x->qkv);
+    add_qkv_bias(b, b->slice.qkv);
     pc_add_qk_norm(b);
     add_rotary(b);
+}
+
+static void add_attention_half(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix output = make_output(x);
+    add_pre_norm(b);
+    if (pc_model_is_latent(b->model))
+        pc_add_latent_forward(b, maker_of_input(b));
+    else
+        add_qkv(b);
     add_attention_forward(b);
     pc_add_input_cast(b, &output, PC_MAKER_OTHER);
     pc_add_forward(b, &output);
@@ -245,11 +272,44 @@ static void add_mlp(pc_builder *b, pc_maker maker) {
     pc_add_adapter_forward(b, &down);
 }
 
-static void add_mlp_half(pc_builder *b) {
+static void add_dense_half(pc_builder *b) {
     add_pre_norm(b);
     add_mlp(b, maker_of_input(b));
     add_post_norm(b);
     add_residual(b);
+}
+
+static void add_experts_half(pc_builder *b) {
+    add_pre_norm(b);
+    pc_add_experts_forward(b, maker_of_input(b));
+    add_post_norm(b);
+    add_residual(b);
+}
+
+/* A half of layers that are dense, then of those with experts. */
+typedef void add_half(pc_builder *b, const void *how);
+
+static void add_sorts(pc_builder *b, add_half *dense, add_half *experts, const void *how) {
+    const int64_t all = b->repeat;
+    b->repeat = all - b->experts;
+    if (b->repeat > 0) dense(b, how);
+    b->repeat = b->experts;
+    if (b->repeat > 0) experts(b, how);
+    b->repeat = all;
+}
+
+static void add_dense_mlp_half(pc_builder *b, const void *how) {
+    (void)how;
+    add_dense_half(b);
+}
+
+static void add_expert_mlp_half(pc_builder *b, const void *how) {
+    (void)how;
+    add_experts_half(b);
+}
+
+static void add_mlp_half(pc_builder *b) {
+    add_sorts(b, add_dense_mlp_half, add_expert_mlp_half, NULL);
 }
 
 /* The matrix that ends a half; the gradient is gathered in B and stays for W. */
@@ -263,7 +323,7 @@ static void add_row_backward(pc_builder *b, const pc_matrix *matrix, pc_backward
     if (passes.w) pc_add_weight_gradient(b, matrix);
 }
 
-static void add_mlp_backward(pc_builder *b, pc_backward passes) {
+static void add_dense_backward(pc_builder *b, pc_backward passes) {
     pc_matrix up = make_up(&b->slice), down = make_down(&b->slice);
     add_row_backward(b, &down, passes);
     if (passes.b) add_activation_backward(b);
@@ -273,12 +333,32 @@ static void add_mlp_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
-static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
+/* What add_row_backward has in front of a product. */
+static void add_experts_backward(pc_builder *b, pc_backward passes) {
+    if (passes.b) add_residual_backward(b);
+    if (passes.b && pc_model_has_post_norms(b->model)) pc_add_norm_backward(b, "post_norm");
+    pc_add_experts_backward(b, passes);
+    if (passes.b) add_norm_and_sum_backward(b);
+}
+
+static void add_dense_mlp_backward(pc_builder *b, const void *how) {
+    const pc_backward *passes = how;
+    add_dense_backward(b, *passes);
+}
+
+static void add_expert_mlp_backward(pc_builder *b, const void *how) {
+    const pc_backward *passes = how;
+    add_experts_backward(b, *passes);
+}
+
+static void add_mlp_backward(pc_builder *b, pc_backward passes) {
+    add_sorts(b, add_dense_mlp_backward, add_expert_mlp_backward, &passes);
+}
+
+static void add_qkv_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
-    pc_matrix qkv = make_qkv(x), output = make_output(x);
-    add_row_backward(b, &output, passes);
+    pc_matrix qkv = make_qkv(x);
     if (passes.b) {
-        add_attention_backward(b);
         add_rotary(b);
         pc_add_qk_norm_backward(b);
         if (!b->is_eager) add(b, "qkv_order", "copy", (pc_wide)x->tokens * x->qkv, 2 + 2, 1); /* three become one */
@@ -288,6 +368,16 @@ static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
     if (passes.b && b->is_eager) pc_add_eager_input_sums(b, "qkv", 2);
     if (passes.w && pc_model_has_qkv_bias(b->model) && !(b->slice.frozen & (int32_t)PC_FROZEN_LAYERS))
         add(b, "qkv_bias", "bias_gradient", (pc_wide)x->tokens * x->qkv, 2, 1);
+}
+
+static void add_attention_half_backward(pc_builder *b, pc_backward passes) {
+    pc_matrix output = make_output(&b->slice);
+    add_row_backward(b, &output, passes);
+    if (passes.b) add_attention_backward(b);
+    if (pc_model_is_latent(b->model))
+        pc_add_latent_backward(b, passes);
+    else
+        add_qkv_backward(b, passes);
     if (passes.b) add_norm_and_sum_backward(b);
 }
 
@@ -323,23 +413,43 @@ static void add_mlp_again(pc_builder *b, bool has_norm) {
     add_mlp(b, has_norm ? maker_of_input(b) : PC_MAKER_OTHER);
 }
 
-void pc_add_modules_again(pc_builder *b, int32_t modules) {
-    pc_matrix qkv = make_qkv(&b->slice), up = make_up(&b->slice);
-    bool drops_norms =
-        modules & PC_RECOMPUTES_LAYERNORM && b->slice.has_norms_apart && pc_model_has_pre_norms(b->model);
-    if (modules & PC_RECOMPUTES_MLP)
-        add_mlp_again(b, drops_norms || !b->slice.has_norms_apart);
-    else if (drops_norms)
+static bool drops_norms(const pc_builder *b, int32_t modules) {
+    return modules & PC_RECOMPUTES_LAYERNORM && b->slice.has_norms_apart && pc_model_has_pre_norms(b->model);
+}
+
+static void add_dense_again(pc_builder *b, const void *how) {
+    const int32_t *modules = how;
+    pc_matrix up = make_up(&b->slice);
+    bool has_norm = drops_norms(b, *modules);
+    if (*modules & PC_RECOMPUTES_MLP)
+        add_mlp_again(b, has_norm || !b->slice.has_norms_apart);
+    else if (has_norm)
         add_norm_again(b, &up);
+}
+
+/* The norm in front of experts is a module of its own in either implementation, for the router and others read it. */
+static void add_experts_again(pc_builder *b, const void *how) {
+    const int32_t *modules = how;
+    if (*modules & PC_RECOMPUTES_LAYERNORM) add_pre_norm(b);
+    pc_add_experts_again(b, *modules);
+}
+
+void pc_add_modules_again(pc_builder *b, int32_t modules) {
+    pc_matrix qkv = make_qkv(&b->slice);
+    bool is_latent = pc_model_is_latent(b->model);
+    add_sorts(b, add_dense_again, add_experts_again, &modules);
+    if (modules & PC_RECOMPUTES_MLA_UP_PROJ && is_latent) pc_add_latent_up_again(b);
     if (modules & PC_RECOMPUTES_CORE_ATTN) add_attention_forward(b);
-    if (drops_norms) add_norm_again(b, &qkv);
+    if (is_latent && modules & PC_RECOMPUTES_LAYERNORM && pc_model_has_pre_norms(b->model)) add_pre_norm(b);
+    if (!is_latent && drops_norms(b, modules)) add_norm_again(b, &qkv);
 }
 
 /* ---- what a policy leaves out ---- */
 
 /* `columns` of a matrix that is not kept. */
 static void add_columns_again(pc_builder *b, const char *name, int64_t columns) {
-    pc_matrix matrix = {name, b->slice.hidden, columns, 0, true, PC_LORA_QKV};
+    pc_matrix matrix = {
+        .name = name, .inputs = b->slice.hidden, .outputs = columns, .is_column = true, .target = PC_LORA_QKV};
     if (columns > 0) pc_add_forward(b, &matrix);
 }
 

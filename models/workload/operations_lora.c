@@ -24,10 +24,8 @@ static adapter adapter_of(const pc_builder *b, const pc_matrix *matrix) {
             all_inputs = matrix->inputs * (matrix->is_column ? 1 : x->ranks);
     bool is_column = matrix->is_column;
     pc_wide rows = (pc_wide)x->norm_tokens * x->hidden;
-    return (adapter){.down = {"lora_a", matrix->inputs, is_column ? part : rank, (pc_wide)all_inputs * part, is_column,
-                              matrix->target},
-                     .up = {"lora_b", rank, is_column ? matrix->outputs : matrix->outputs / x->ranks,
-                            whole_outputs(b, matrix) * part, true, matrix->target},
+    return (adapter){.down = {.name = "lora_a", .inputs = matrix->inputs, .outputs = is_column ? part : rank, .counted = (pc_wide)all_inputs * part, .is_column = is_column, .target = matrix->target},
+                     .up = {.name = "lora_b", .inputs = rank, .outputs = is_column ? matrix->outputs : matrix->outputs / x->ranks, .counted = whole_outputs(b, matrix) * part, .is_column = true, .target = matrix->target},
                      .rank = rank,
                      .inputs = is_column ? rows : (pc_wide)x->tokens * matrix->inputs,
                      .outputs = is_column ? (pc_wide)x->tokens * matrix->outputs : rows};

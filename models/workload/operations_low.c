@@ -89,18 +89,18 @@ static pc_wide rows_of(const pc_builder *b) {
 }
 
 static pc_operand input_of(const pc_builder *b, const pc_matrix *matrix) {
-    bool is_column = matrix->is_column;
+    bool is_column = matrix->is_column && !matrix->is_local;
     return (pc_operand){.name = matrix->name,
-                        .elements = is_column ? rows_of(b) : (pc_wide)b->slice.tokens * matrix->inputs,
+                        .elements = is_column ? rows_of(b) : pc_matrix_rows(b, matrix) * (pc_wide)matrix->inputs,
                         .is_gathered = is_column && b->slice.is_sequence_cut,
                         .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
                         .is_frozen = pc_matrix_is_frozen(b, matrix)};
 }
 
 static pc_operand gradient_of(const pc_builder *b, const pc_matrix *matrix) {
-    bool is_row = !matrix->is_column;
+    bool is_row = !matrix->is_column && !matrix->is_local;
     return (pc_operand){.name = matrix->name,
-                        .elements = is_row ? rows_of(b) : (pc_wide)b->slice.tokens * matrix->outputs,
+                        .elements = is_row ? rows_of(b) : pc_matrix_rows(b, matrix) * (pc_wide)matrix->outputs,
                         .is_gathered = is_row && b->slice.is_sequence_cut,
                         .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
                         .is_frozen = pc_matrix_is_frozen(b, matrix)};
@@ -133,10 +133,10 @@ static void add_late_copy(pc_builder *b, const pc_operand *x, pc_wide elements, 
 }
 
 void pc_add_weight_gradient_casts(pc_builder *b, const pc_matrix *matrix) {
-    if (!is_low(b, PC_GEMM_WEIGHT_GRADIENT)) return;
+    if (matrix->is_wide || !is_low(b, PC_GEMM_WEIGHT_GRADIENT)) return;
     pc_operand input = input_of(b, matrix), gradient = gradient_of(b, matrix);
-    add_late_copy(b, &input, (pc_wide)b->slice.tokens * matrix->inputs, PC_GEMM_FORWARD);
-    add_late_copy(b, &gradient, (pc_wide)b->slice.tokens * matrix->outputs, PC_GEMM_INPUT_GRADIENT);
+    add_late_copy(b, &input, pc_matrix_rows(b, matrix) * (pc_wide)matrix->inputs, PC_GEMM_FORWARD);
+    add_late_copy(b, &gradient, pc_matrix_rows(b, matrix) * (pc_wide)matrix->outputs, PC_GEMM_INPUT_GRADIENT);
 }
 
 /* ---- gathers of sequence parallelism ---- */
@@ -160,7 +160,7 @@ static void add_share(pc_builder *b, const pc_matrix *matrix, const char *functi
 
 /* The first microbatch's F makes all copies. Where they are gathered in few bits there is only the transposition. */
 static void add_once(pc_builder *b, const pc_matrix *matrix) {
-    pc_wide elements = (pc_wide)matrix->inputs * matrix->outputs, low = bytes_of(b->low->product[0], elements);
+    pc_wide elements = pc_matrix_weights(matrix), low = bytes_of(b->low->product[0], elements);
     bool is_there = b->low->weights == PC_LOW_WEIGHTS_HELD && b->low->gathers_parameters;
     if (is_there && b->low->copies > 1)
         add_share(b, matrix, "transpose", 2 * low, b->casts_over);
@@ -172,7 +172,7 @@ static void add_once(pc_builder *b, const pc_matrix *matrix) {
 
 /* Each pass makes its own copy, but for that which ZeRO 3 gathers in few bits: that has but to be transposed for B. */
 static void add_each(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
-    pc_wide elements = (pc_wide)matrix->inputs * matrix->outputs, low = bytes_of(b->low->product[role], elements);
+    pc_wide elements = pc_matrix_weights(matrix), low = bytes_of(b->low->product[role], elements);
     pc_wide read = pc_low_precision_needs_amax(b->low) ? 4 * elements : 2 * elements;
     if (!b->gathers_low_weights)
         add(b, matrix->name, "cast", b->low->product[role], read + low, 1 + pc_low_precision_needs_amax(b->low));
@@ -183,13 +183,13 @@ static void add_each(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) 
 /* Frozen weights stay as they were cast before the first iteration. One that B must transpose stands once, and B does
  * so in every pass (NeMo's and Megatron-Bridge's disable_parameter_transpose_cache). */
 static void add_frozen(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
-    pc_wide low = bytes_of(b->low->product[role], (pc_wide)matrix->inputs * matrix->outputs);
+    pc_wide low = bytes_of(b->low->product[role], pc_matrix_weights(matrix));
     bool is_once = pc_low_frozen_copies(b->low) < b->low->copies;
     if (role == PC_GEMM_INPUT_GRADIENT && is_once) add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
 }
 
 void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
-    if (!is_low(b, role)) return;
+    if (matrix->is_wide || !is_low(b, role)) return;
     if (pc_matrix_is_frozen(b, matrix) && b->low->weights != PC_LOW_WEIGHTS_EACH)
         add_frozen(b, matrix, role);
     else if (b->low->weights == PC_LOW_WEIGHTS_EACH)

@@ -10,6 +10,7 @@ typedef struct pc_builder {
     pc_slice slice;
     int vocab_barriers; /* of a cut with vocabulary parallelism; 0: embedding and head are whole, on the ends */
     pc_cross_entropy cross_entropy;
+    pc_dispatcher dispatcher;
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
     bool gathers_low_weights;    /* they come to every pass in few bits */
@@ -19,6 +20,7 @@ typedef struct pc_builder {
     pc_operations *operations;
     int64_t repeat;        /* of what is added */
     const pc_sight *sight; /* what queries see where attention is added */
+    int64_t experts;       /* of those layers, those with experts */
     int64_t local;         /* of those layers, those with a window (pc_part's local_layers) */
     bool is_again;         /* recomputation: model FLOPs do not count it */
     bool is_backward;      /* kernels are of B */
@@ -37,7 +39,21 @@ typedef struct pc_matrix {
     pc_wide counted;       /* its elements as model FLOPs count them */
     bool is_column;        /* its columns are cut: the input is all ranks' alike, the output's gradient this one's */
     pc_lora_target target; /* which matrix of a layer; 0: the head */
+    bool is_local;         /* reads `rows` of its own, and gathers nothing; else all of the rank's tokens */
+    int64_t rows;
+    int64_t groups;       /* experts that have such a matrix each, over which the rows go; 0: it is one matrix */
+    int64_t counted_rows; /* as model FLOPs count them; 0: the rank's tokens */
+    bool is_wide;         /* in 16 bits, whatever the recipe */
 } pc_matrix;
+
+static inline int64_t pc_matrix_rows(const pc_builder *b, const pc_matrix *matrix) {
+    return matrix->is_local ? matrix->rows : b->slice.tokens;
+}
+
+/* Its weights, of all groups. */
+static inline pc_wide pc_matrix_weights(const pc_matrix *matrix) {
+    return (pc_wide)(matrix->groups > 0 ? matrix->groups : 1) * matrix->inputs * matrix->outputs;
+}
 
 /* Whether it has no gradient of its own. */
 static inline bool pc_matrix_is_frozen(const pc_builder *b, const pc_matrix *matrix) {
@@ -137,6 +153,26 @@ void pc_add_modules_again(pc_builder *b, int32_t modules);
 /* What a policy that keeps `kept` (recompute.h) leaves out of a layer, as far as the backward pass reads it. */
 void pc_add_policy_again(pc_builder *b, int kept);
 
+/* ---- operations_latent.c: attention whose queries, keys and values come from latents ---- */
+
+/* From what the norm puts out to queries, keys and values. */
+void pc_add_latent_forward(pc_builder *b, pc_maker maker);
+void pc_add_latent_backward(pc_builder *b, pc_backward passes);
+/* Up from the latents, once more. */
+void pc_add_latent_up_again(pc_builder *b);
+
+/* ---- operations_mtp.c: what stands in front of b->repeat layers of multi-token prediction ---- */
+
+void pc_add_mtp_forward(pc_builder *b);
+void pc_add_mtp_backward(pc_builder *b, pc_backward passes);
+
+/* ---- operations_experts.c: what a layer with experts has between the norm in front and the residual ---- */
+
+void pc_add_experts_forward(pc_builder *b, pc_maker maker);
+void pc_add_experts_backward(pc_builder *b, pc_backward passes);
+/* A set of modules (recompute.h), once more; those that are no experts' are left out. */
+void pc_add_experts_again(pc_builder *b, int32_t modules);
+
 /* ---- operations_eager.c: what torch runs without a compiler, of b's pass where both ways differ ---- */
 
 /* RMS norms, `count` of them over so many elements in all. */
@@ -152,6 +188,9 @@ void pc_add_eager_input_sums(pc_builder *b, const char *name, int count);
 
 void pc_add_embedding_forward(pc_builder *b);
 void pc_add_embedding_backward(pc_builder *b, pc_backward passes);
+/* A lookup, and the table's gradient, without what else stands at the model's beginning. */
+void pc_add_embedding_rows(pc_builder *b);
+void pc_add_embedding_rows_backward(pc_builder *b);
 void pc_add_head_forward(pc_builder *b);
 void pc_add_head_backward(pc_builder *b, pc_backward passes);
 

@@ -35,7 +35,8 @@ static const struct {
 };
 
 /* By bit. */
-static const char *const modules[] = {"core_attn", "layernorm", "mlp"};
+static const char *const modules[] = {"core_attn", "layernorm",      "mlp",        "moe",
+                                      "moe_act",   "shared_experts", "mla_up_proj"};
 enum { MODULES = sizeof modules / sizeof *modules };
 
 /* ---- names ---- */
@@ -103,7 +104,7 @@ void pc_recomputation_names(const char *between, char *text, size_t size) {
     for (pc_recompute kind = 0; kind < PC_RECOMPUTE_KINDS && used < size; kind++)
         used += (size_t)snprintf(text + used, size - used, "%s%s%s", kind ? between : "", kinds[kind].name,
                                  pc_recompute_has_layers(kind)  ? "N"
-                                 : kind == PC_RECOMPUTE_MODULES ? "core_attn+layernorm+mlp"
+                                 : kind == PC_RECOMPUTE_MODULES ? "core_attn+layernorm+mlp+..."
                                                                 : "");
 }
 

@@ -59,12 +59,19 @@ typedef enum pc_recompute {
  * Engine's LayerNormLinear) there is no output to drop, and this does nothing. MLP: the whole MLP runs again from its
  * input, to its last product and its sum; with the norm that is one module with it.
  *
- * Those of mixtures of experts (moe, moe_act, shared_experts) and of latent attention (mla_up_proj) are none here. */
+ * MOE: a layer's experts, from the router to the sum of what they put out, run again from what the norm put out; where
+ * collectives move tokens, these, too. MOE_ACT: the activation of routed experts alone. SHARED_EXPERTS: the shared
+ * ones. MLA_UP_PROJ: queries, keys and values of latent attention are made again from their latents. Of a layer that
+ * has no such thing they do nothing. */
 enum {
     PC_RECOMPUTES_CORE_ATTN = 1,
     PC_RECOMPUTES_LAYERNORM = 2,
     PC_RECOMPUTES_MLP = 4,
-    PC_RECOMPUTES_ALL = 7 /* the three together */
+    PC_RECOMPUTES_MOE = 8,
+    PC_RECOMPUTES_MOE_ACT = 16,
+    PC_RECOMPUTES_SHARED_EXPERTS = 32,
+    PC_RECOMPUTES_MLA_UP_PROJ = 64,
+    PC_RECOMPUTES_ALL = 127 /* all together */
 };
 
 /* A kind; its number of layers, of a kind that has none 0; and of MODULES which, one or more, of others 0. */
@@ -85,7 +92,7 @@ bool pc_recomputation_parse(const char *text, size_t length, pc_recomputation *r
 int32_t pc_recompute_modules_parse(const char *text, size_t length, char between);
 
 /* The way back; `text` has PC_RECOMPUTATION_SIZE bytes. */
-enum { PC_RECOMPUTATION_SIZE = 48 };
+enum { PC_RECOMPUTATION_SIZE = 96 };
 void pc_recomputation_write(pc_recomputation recomputation, char *text);
 
 /* All names, with N for a number, between `between`; cut to `size`. */

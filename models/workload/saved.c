@@ -2,28 +2,28 @@
 
 #include <assert.h>
 
-static void add(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom) {
+void pc_saved_add(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom) {
     assert(saved->count < PC_SAVED_MAX);
     if (bytes > 0) saved->list[saved->count++] = (pc_saved){name, module, bytes, for_whom, false, false, module};
 }
 
 /* One that is dropped if `is_again`, and made when the backward pass comes to `made_at`. */
-static void add_again(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom,
-                      bool is_again, pc_module made_at) {
+void pc_saved_add_again(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom,
+                        bool is_again, pc_module made_at) {
     int count = saved->count;
-    add(saved, name, module, bytes, for_whom);
+    pc_saved_add(saved, name, module, bytes, for_whom);
     if (saved->count == count) return;
     saved->list[count].is_again = is_again;
     saved->list[count].made_at = made_at;
 }
 
-static void add_gradient(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes) {
+void pc_saved_add_gradient(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes) {
     assert(saved->count < PC_SAVED_MAX);
     saved->list[saved->count++] = (pc_saved){name, module, bytes, PC_FOR_W, true, false, module};
 }
 
 /* Inputs of matrices and gradients of their outputs, as their product of weights' gradients reads them. */
-static pc_wide operand_bytes(pc_product_format format, pc_wide elements) {
+pc_wide pc_saved_operand(pc_product_format format, pc_wide elements) {
     return (elements * pc_product_format_bytes_of_32(format) + 31) / 32;
 }
 
@@ -44,24 +44,33 @@ static void add_attention(const pc_model *model, const pc_slice *slice, pc_produ
                           pc_saved_list *saved) {
     bool drops_core = modules & PC_RECOMPUTES_CORE_ATTN;
     bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart && pc_model_has_pre_norms(model);
-    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, query = (pc_wide)slice->tokens * slice->query;
+    bool drops_heads = pc_model_is_latent(model) && modules & PC_RECOMPUTES_MLA_UP_PROJ;
+    pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, output = (pc_wide)slice->tokens * slice->output;
     bool reads_output = model->attention == PC_ATTENTION_FLASH, is_few = pc_product_format_is_low(format);
-    if (pc_model_has_pre_norms(model)) add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
-    add_again(saved, "qkv_input", PC_MODULE_QKV, operand_bytes(format, rows), PC_FOR_W, drops_norm, PC_MODULE_QKV);
+    if (pc_model_has_pre_norms(model)) pc_saved_add(saved, "attn_norm_input", PC_MODULE_ATTN_NORM, 2 * rows, PC_FOR_B);
+    if (pc_model_is_latent(model))
+        pc_saved_add_latents(slice, format, modules, saved);
+    else
+        pc_saved_add_again(saved, "qkv_input", PC_MODULE_QKV, pc_saved_operand(format, rows), PC_FOR_W, drops_norm,
+                           PC_MODULE_QKV);
     if (model->qk_norm != PC_QK_NORM_NONE)
-        add(saved, "qk_norm_input", PC_MODULE_QK_NORM, 2 * (query + (pc_wide)slice->tokens * slice->key), PC_FOR_B);
-    add(saved, "query_key_value", PC_MODULE_CORE_ATTN, 2 * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B);
-    add_again(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B, drops_core,
-              PC_MODULE_CORE_ATTN);
+        pc_saved_add(saved, "qk_norm_input", PC_MODULE_QK_NORM,
+                     2 * (pc_wide)slice->tokens * (slice->query + slice->key), PC_FOR_B);
+    pc_saved_add_again(saved, "query_key_value", PC_MODULE_CORE_ATTN, 2 * (pc_wide)slice->tokens * slice->qkv, PC_FOR_B,
+                       drops_heads, PC_MODULE_CORE_ATTN);
+    pc_saved_add_again(saved, "scores", PC_MODULE_CORE_ATTN, pc_score_bytes(model, slice), PC_FOR_B, drops_core,
+                       PC_MODULE_CORE_ATTN);
     if (is_few && reads_output)
-        add_again(saved, "context", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, drops_core, PC_MODULE_CORE_ATTN);
+        pc_saved_add_again(saved, "context", PC_MODULE_CORE_ATTN, 2 * output, PC_FOR_B, drops_core,
+                           PC_MODULE_CORE_ATTN);
     else if (drops_core && reads_output)
-        add_again(saved, "context_again", PC_MODULE_CORE_ATTN, 2 * query, PC_FOR_B, true, PC_MODULE_CORE_ATTN);
-    add(saved, "attn_proj_input", PC_MODULE_ATTN_PROJ, operand_bytes(format, query),
-        PC_FOR_W | (!is_few && reads_output ? PC_FOR_B : 0));
+        pc_saved_add_again(saved, "context_again", PC_MODULE_CORE_ATTN, 2 * output, PC_FOR_B, true,
+                           PC_MODULE_CORE_ATTN);
+    pc_saved_add(saved, "attn_proj_input", PC_MODULE_ATTN_PROJ, pc_saved_operand(format, output),
+                 PC_FOR_W | (!is_few && reads_output ? PC_FOR_B : 0));
     if (pc_model_has_post_norms(model))
-        add(saved, "attn_post_norm_input", PC_MODULE_ATTN_POST_NORM, 2 * rows, PC_FOR_B);
-    if (model->has_dropout) add(saved, "attn_mask", PC_MODULE_ATTN_RESIDUAL, rows, PC_FOR_B);
+        pc_saved_add(saved, "attn_post_norm_input", PC_MODULE_ATTN_POST_NORM, 2 * rows, PC_FOR_B);
+    if (model->has_dropout) pc_saved_add(saved, "attn_mask", PC_MODULE_ATTN_RESIDUAL, rows, PC_FOR_B);
 }
 
 /* An MLP that is made again keeps its input, which a norm apart has put out in 16 bits, unless that is dropped, too; a
@@ -74,33 +83,43 @@ static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_for
          is_few = pc_product_format_is_low(format);
     bool keeps_input = is_again && is_apart && !drops_norm;
     pc_module begin = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
-    if (pc_model_has_pre_norms(model)) add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
-    if (keeps_input && is_few) add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
-    add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, operand_bytes(format, rows), PC_FOR_W,
-              drops_norm || (is_again && !(keeps_input && !is_few)), begin);
-    add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT, (slice->stores_low_input ? 1 : 2) * tokens * slice->up,
-              PC_FOR_B, is_again, begin);
-    add_again(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, operand_bytes(format, tokens * slice->ffn), PC_FOR_W,
-              is_again, begin);
-    if (pc_model_has_post_norms(model)) add(saved, "mlp_post_norm_input", PC_MODULE_MLP_POST_NORM, 2 * rows, PC_FOR_B);
-    if (model->has_dropout) add(saved, "mlp_mask", PC_MODULE_MLP_RESIDUAL, rows, PC_FOR_B);
+    if (pc_model_has_pre_norms(model)) pc_saved_add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
+    if (keeps_input && is_few) pc_saved_add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
+    pc_saved_add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows), PC_FOR_W,
+                       drops_norm || (is_again && !(keeps_input && !is_few)), begin);
+    pc_saved_add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT,
+                       (slice->stores_low_input ? 1 : 2) * tokens * slice->up, PC_FOR_B, is_again, begin);
+    pc_saved_add_again(saved, "mlp_down_input", PC_MODULE_MLP_DOWN, pc_saved_operand(format, tokens * slice->ffn),
+                       PC_FOR_W, is_again, begin);
+    if (pc_model_has_post_norms(model))
+        pc_saved_add(saved, "mlp_post_norm_input", PC_MODULE_MLP_POST_NORM, 2 * rows, PC_FOR_B);
+    if (model->has_dropout) pc_saved_add(saved, "mlp_mask", PC_MODULE_MLP_RESIDUAL, rows, PC_FOR_B);
 }
 
 /* What comes back to the ends of attention and MLP stays as B gathered it, for all tokens. */
-static void add_gradients(const pc_slice *slice, pc_product_format format, pc_saved_list *saved) {
+static void add_gradients(const pc_model *model, const pc_slice *slice, pc_product_format format, bool has_experts,
+                          pc_saved_list *saved) {
     pc_wide tokens = slice->tokens, whole_rows = tokens * slice->hidden;
-    add_gradient(saved, "qkv_gradient", PC_MODULE_QKV, operand_bytes(format, tokens * slice->qkv));
-    add_gradient(saved, "attn_proj_gradient", PC_MODULE_ATTN_PROJ, operand_bytes(format, whole_rows));
-    add_gradient(saved, "mlp_up_gradient", PC_MODULE_MLP_UP, operand_bytes(format, tokens * slice->up));
-    add_gradient(saved, "mlp_down_gradient", PC_MODULE_MLP_DOWN, operand_bytes(format, whole_rows));
+    if (pc_model_is_latent(model))
+        pc_saved_add_latent_gradients(slice, format, saved);
+    else
+        pc_saved_add_gradient(saved, "qkv_gradient", PC_MODULE_QKV, pc_saved_operand(format, tokens * slice->qkv));
+    pc_saved_add_gradient(saved, "attn_proj_gradient", PC_MODULE_ATTN_PROJ, pc_saved_operand(format, whole_rows));
+    if (has_experts) return pc_saved_add_expert_gradients(model, slice, format, saved);
+    pc_saved_add_gradient(saved, "mlp_up_gradient", PC_MODULE_MLP_UP, pc_saved_operand(format, tokens * slice->up));
+    pc_saved_add_gradient(saved, "mlp_down_gradient", PC_MODULE_MLP_DOWN, pc_saved_operand(format, whole_rows));
 }
 
-void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved) {
-    pc_product_format format = operand_format(model, is_low);
+void pc_layer_saved(const pc_model *model, const pc_slice *slice, pc_saved_sort sort, int32_t modules,
+                    pc_saved_list *saved) {
+    pc_product_format format = operand_format(model, sort.is_low);
     saved->count = 0;
     add_attention(model, slice, format, modules, saved);
-    add_mlp(model, slice, format, modules, saved);
-    add_gradients(slice, format, saved);
+    if (sort.has_experts)
+        pc_saved_add_experts(model, slice, format, modules, saved);
+    else
+        add_mlp(model, slice, format, modules, saved);
+    add_gradients(model, slice, format, sort.has_experts, saved);
     pc_saved_freeze(slice, saved);
 }
 

@@ -39,17 +39,45 @@ typedef struct pc_saved {
     pc_module made_at;
 } pc_saved;
 
-enum { PC_SAVED_MAX = 32 };
+enum { PC_SAVED_MAX = 48 };
 
 typedef struct pc_saved_list {
     pc_saved list[PC_SAVED_MAX];
     int count;
 } pc_saved_list;
 
-/* One layer of which this set of modules is recomputed (recompute.h), 0: none. `is_low`: of the model's recipe, which
- * keeps the inputs of matrices in few bits where it says so; else of 16 bits. Where a recipe keeps a copy in few bits
+/* Which of a model's layers. `is_low`: of its recipe, which keeps the inputs of matrices in few bits where it says so;
+ * else of 16 bits. */
+typedef struct pc_saved_sort {
+    bool is_low, has_experts;
+} pc_saved_sort;
+
+/* One layer of which this set of modules is recomputed (recompute.h), 0: none. Where a recipe keeps a copy in few bits
  * of what attention's backward pass reads in 16, there are both. Vectors, and numbers a row, are left out. */
-void pc_layer_saved(const pc_model *model, const pc_slice *slice, bool is_low, int32_t modules, pc_saved_list *saved);
+void pc_layer_saved(const pc_model *model, const pc_slice *slice, pc_saved_sort sort, int32_t modules,
+                    pc_saved_list *saved);
+
+/* ---- for who makes lists: saved.c, and saved_experts.c of experts and latent attention ---- */
+
+/* One tensor, unless it is empty; one that is dropped if `is_again`, and made when the backward pass comes to
+ * `made_at`; the gradient of a matrix's output. */
+void pc_saved_add(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom);
+void pc_saved_add_again(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes, int for_whom,
+                        bool is_again, pc_module made_at);
+void pc_saved_add_gradient(pc_saved_list *saved, const char *name, pc_module module, pc_wide bytes);
+
+/* Inputs of matrices and gradients of their outputs, as their product of weights' gradients reads them. */
+pc_wide pc_saved_operand(pc_product_format format, pc_wide elements);
+
+/* Behind the norm in front of attention, what goes down to latents and up from them; and the gradients that W reads. */
+void pc_saved_add_latents(const pc_slice *slice, pc_product_format format, int32_t modules, pc_saved_list *saved);
+void pc_saved_add_latent_gradients(const pc_slice *slice, pc_product_format format, pc_saved_list *saved);
+
+/* The half of a layer that has experts. */
+void pc_saved_add_experts(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
+                          pc_saved_list *saved);
+void pc_saved_add_expert_gradients(const pc_model *model, const pc_slice *slice, pc_product_format format,
+                                   pc_saved_list *saved);
 
 /* Of layers that are frozen: leaves out what but W reads, and adds what adapters keep. pc_layer_saved has done so. */
 void pc_saved_freeze(const pc_slice *slice, pc_saved_list *saved);

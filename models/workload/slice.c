@@ -1,6 +1,7 @@
 #include "models/workload/slice.h"
 
 #include "engine/numbers.h"
+#include "models/workload/expert_slice.h"
 #include "models/workload/sequence_slices.h"
 
 static int64_t loss_tokens(const pc_cut *cut, int64_t tokens) {
@@ -28,6 +29,7 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .tokens = sequence / cp * cut->microbatch_size,
                       .hidden = model->hidden,
                       .head_dim = model->head_dim,
+                      .value_dim = pc_model_value_dim(model),
                       .attention = heads * cut->microbatch_size,
                       .full = pc_model_sight(model, sequence, false),
                       .local = pc_model_sight(model, sequence, true),
@@ -41,14 +43,19 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                           cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
                       .stores_low_input = cut->stores_low_input,
                       .lora = cut->lora,
+                      .mla = model->mla,
+                      .value = kv_heads * pc_model_value_dim(model),
+                      .output = heads * pc_model_value_dim(model),
                       .frozen = pc_cut_frozen(cut),
                       .graphs = cut->graphs};
     /* To a multiple of twice the stages, as the paper's program pads it. */
     if (cut->vocab_stages > 0) slice.vocab = 2 * pc_divide_up(slice.vocab, 2 * (int64_t)cut->vocab_stages);
     slice.loss_tokens = loss_tokens(cut, slice.tokens);
     slice.norm_tokens = is_sequence_cut ? slice.tokens / t : slice.tokens;
-    slice.qkv = slice.query + 2 * slice.key;
+    slice.qkv = slice.query + slice.key + slice.value;
+    slice.latent_up = pc_model_is_latent(model) ? kv_heads * (model->mla.qk_nope_head_dim + model->mla.v_head_dim) : 0;
     slice.up = pc_mlp_is_gated(model->mlp) ? 2 * slice.ffn : slice.ffn;
+    if (pc_model_has_experts(model)) slice.experts = pc_expert_slice_of(model, cut, slice.norm_tokens);
     slice.counted_qkv =
         (pc_wide)(model->hidden / t) * ((model->heads + 2 * (pc_wide)model->kv_heads) * model->head_dim);
     return slice;

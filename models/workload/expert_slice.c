@@ -1,0 +1,56 @@
+#include "models/workload/expert_slice.h"
+
+#include "engine/numbers.h"
+#include "models/workload/expert_load.h"
+
+#include <math.h>
+
+double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens) {
+    const pc_expert_spread spread = {.experts = (double)model->experts.num_experts,
+                                     .ranks = pc_cut_ep(cut),
+                                     .topk = (double)model->experts.topk,
+                                     .tokens = tokens,
+                                     .exponent = cut->moe_load_exponent};
+    if (cut->moe_load == PC_MOE_LOAD_BALANCED || pc_cut_ep(cut) == 1) return 1.0;
+    return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_by_chance(&spread) : pc_expert_load(&spread);
+}
+
+/* Of one expert and one rank's tokens, as Megatron-LM's get_capacity counts it. */
+static int64_t capacity_of(const pc_experts *x, int64_t tokens) {
+    double share = (double)tokens * (double)x->topk / (double)x->num_experts;
+    return (int64_t)fmin(ceil(share * x->capacity_factor), (double)tokens);
+}
+
+/* A rank's experts get from each of `ep` ranks, and of `etp` that cut them, what those have. Where a capacity bounds
+ * what an expert takes of each, the fullest rank gets that at most. */
+static int64_t rows_of(const pc_model *model, const pc_cut *cut, const pc_expert_slice *slice) {
+    const pc_experts *x = &model->experts;
+    int64_t sources = slice->ranks * slice->cut, mean = slice->counted;
+    double load = pc_cut_expert_load(model, cut, (double)slice->tokens * (double)sources);
+    int64_t rows = load > 1.0 ? (int64_t)ceil((double)mean * load) : mean;
+    if (!(x->capacity_factor > 0)) return rows;
+    int64_t most = capacity_of(x, slice->tokens) * slice->experts * sources;
+    return x->pads_to_capacity ? most : pc_min(rows, most);
+}
+
+pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int64_t tokens) {
+    const pc_experts *x = &model->experts;
+    int64_t ep = pc_cut_ep(cut), etp = pc_cut_etp(cut), ups = pc_mlp_is_gated(model->mlp) ? 2 : 1;
+    pc_expert_slice slice = {.experts = x->num_experts / ep,
+                             .topk = x->topk,
+                             .ranks = ep,
+                             .cut = etp,
+                             .tokens = tokens,
+                             .counted = tokens * x->topk * etp,
+                             .sent = tokens * x->topk,
+                             .ffn = x->ffn_hidden / etp,
+                             .up = ups * x->ffn_hidden / etp,
+                             .shared = x->shared_ffn_hidden / cut->tp,
+                             .shared_up = ups * x->shared_ffn_hidden / cut->tp};
+    slice.rows = rows_of(model, cut, &slice);
+    if (x->capacity_factor > 0) {
+        int64_t most = capacity_of(x, tokens) * x->num_experts;
+        slice.sent = x->pads_to_capacity ? most : pc_min(slice.sent, most);
+    }
+    return slice;
+}

@@ -1,0 +1,14 @@
+/* expert_slice.h: what one rank has of a layer's experts, and how many rows come to it. Private to workload. */
+#ifndef PC_MODELS_WORKLOAD_EXPERT_SLICE_H
+#define PC_MODELS_WORKLOAD_EXPERT_SLICE_H
+
+#include "models/workload/slice.h"
+
+/* Of a model with experts and a checked cut. `tokens`: that this rank routes, of one microbatch. */
+pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int64_t tokens);
+
+/* The fullest rank's rows over the mean, as the cut's moe_load says; 1 where one rank has all experts. `tokens`: those
+ * of all ranks that share them out. */
+double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens);
+
+#endif

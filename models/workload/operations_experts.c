@@ -1,0 +1,246 @@
+/* A layer's experts as Megatron-LM runs them (megatron/core/transformer/moe: router.py, token_dispatcher.py,
+ * moe_utils.py, experts.py, shared_experts.py), with its fused kernels.
+ *
+ * The router's product reads 16 bits and writes fp32; scores and the choice of topk follow in fp32. Tokens are copied
+ * to rows in the order of their experts (permute), of which each expert multiplies its own in one grouped product.
+ * Probabilities scale the activation, so that the way back from rows to tokens (unpermute) is a sum of topk rows. The
+ * alltoall dispatcher permutes before it sends and sorts what comes by experts, where a rank has several; the others
+ * permute what has come. With experts that are cut, all ranks of the cut get the rows of each, and add up theirs. */
+#include "engine/numbers.h"
+#include "models/workload/operations_private.h"
+
+/* In bytes a logit. Scores: read and written; the choice: read, a probability and a mark written. */
+enum { ROUTER_BYTES = 4 + 4 + 4 + 4 + 1, ROUTER_BACK_BYTES = 4 + 4 + 4, ROUTER_LAUNCHES = 4 };
+
+static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
+    pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, bytes, launches);
+}
+
+/* ---- matrices ---- */
+
+static pc_matrix make_router(const pc_slice *x, int64_t experts) {
+    return (pc_matrix){.name = "router",
+                       .inputs = x->hidden,
+                       .outputs = experts,
+                       .target = PC_LORA_FC1,
+                       .is_local = true,
+                       .rows = x->experts.tokens,
+                       .is_wide = true};
+}
+
+static pc_matrix make_grouped(const pc_slice *x, const char *name, int64_t inputs, int64_t outputs, bool is_up) {
+    return (pc_matrix){.name = name,
+                       .inputs = inputs,
+                       .outputs = outputs,
+                       .counted = (pc_wide)inputs * outputs,
+                       .target = is_up ? PC_LORA_FC1 : PC_LORA_FC2,
+                       .is_local = true,
+                       .rows = x->experts.rows,
+                       .groups = x->experts.experts,
+                       .counted_rows = x->experts.counted};
+}
+
+static pc_matrix expert_up(const pc_slice *x) {
+    return make_grouped(x, "expert_up", x->hidden, x->experts.up, true);
+}
+
+static pc_matrix expert_down(const pc_slice *x) {
+    return make_grouped(x, "expert_down", x->experts.ffn, x->hidden, false);
+}
+
+static pc_matrix shared_up(const pc_slice *x) {
+    return (pc_matrix){.name = "shared_up",
+                       .inputs = x->hidden,
+                       .outputs = x->experts.shared_up,
+                       .counted = (pc_wide)x->hidden * x->experts.shared_up,
+                       .is_column = true,
+                       .target = PC_LORA_FC1};
+}
+
+static pc_matrix shared_down(const pc_slice *x) {
+    return (pc_matrix){.name = "shared_down",
+                       .inputs = x->experts.shared,
+                       .outputs = x->hidden,
+                       .counted = (pc_wide)x->experts.shared * x->hidden,
+                       .target = PC_LORA_FC2};
+}
+
+/* ---- what moves tokens ---- */
+
+/* Tokens of this rank, or of all that cut an expert where these have been gathered before. */
+static int64_t dispatched_tokens(const pc_builder *b) {
+    const pc_expert_slice *e = &b->slice.experts;
+    return b->dispatcher == PC_DISPATCHER_ALLGATHER ? e->tokens * e->cut : e->tokens;
+}
+
+/* Nothing where one rank has all experts. */
+static void move(pc_builder *b, pc_operation_kind kind, const char *name) {
+    const pc_expert_slice *e = &b->slice.experts;
+    if (e->ranks == 1) return;
+    pc_wide bytes = 2 * (pc_wide)dispatched_tokens(b) * e->topk * b->slice.hidden;
+    pc_add_context_collective(b, PC_GROUP_EP, kind, name, bytes, false);
+    pc_operation *made = &b->operations->list[b->operations->count - 1];
+    made->batch = e->experts * e->ranks;
+    made->m = dispatched_tokens(b);
+    made->n = e->topk;
+    made->k = b->slice.hidden;
+    made->rows = e->rows;
+}
+
+/* All that cut an expert get what each of them has: its tokens before the dispatcher, or its rows behind it. */
+static void gather_rows(pc_builder *b, pc_operation_kind kind, const char *name, bool is_before) {
+    const pc_expert_slice *e = &b->slice.experts;
+    bool gathers_tokens = b->dispatcher == PC_DISPATCHER_ALLGATHER;
+    if (e->cut == 1 || gathers_tokens != is_before) return;
+    pc_wide elements = (pc_wide)(gathers_tokens ? e->tokens * e->cut : e->rows) * b->slice.hidden;
+    pc_add_context_collective(b, PC_GROUP_ETP, kind, name, 2 * elements, false);
+}
+
+/* Reads tokens and writes rows, or the other way round. Where rows are of few tokens, they are what is read. */
+static void copy_rows(pc_builder *b, const char *name, int64_t tokens, int64_t rows) {
+    add(b, name, "copy", ((pc_wide)pc_min(tokens, rows) + rows) * b->slice.hidden, 2, 1);
+}
+
+static bool permutes_first(const pc_builder *b) {
+    return b->dispatcher == PC_DISPATCHER_ALLTOALL && b->slice.experts.ranks > 1;
+}
+
+/* From tokens to rows: F's way in, and B's way back from the sum. */
+static void scatter(pc_builder *b, pc_operation_kind kind, const char *name) {
+    const pc_expert_slice *e = &b->slice.experts;
+    bool is_first = permutes_first(b);
+    if (is_first) copy_rows(b, "permute", e->tokens, e->sent);
+    gather_rows(b, PC_OPERATION_ALL_GATHER, name, true);
+    move(b, kind, name);
+    gather_rows(b, PC_OPERATION_ALL_GATHER, name, false);
+    if (!is_first) copy_rows(b, "permute", e->tokens * e->cut * e->ranks, e->rows);
+    if (is_first && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
+}
+
+/* And back. */
+static void collect(pc_builder *b, pc_operation_kind kind, const char *name) {
+    const pc_expert_slice *e = &b->slice.experts;
+    bool is_last = permutes_first(b);
+    if (is_last && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
+    if (!is_last) copy_rows(b, "unpermute", e->tokens * e->cut * e->ranks, e->rows);
+    gather_rows(b, PC_OPERATION_REDUCE_SCATTER, name, false);
+    move(b, kind, name);
+    gather_rows(b, PC_OPERATION_REDUCE_SCATTER, name, true);
+    if (is_last) copy_rows(b, "unpermute", e->tokens, e->sent);
+}
+
+/* ---- kernels between products ---- */
+
+static const char *activation_of(const pc_builder *b) {
+    return pc_mlp_is_gated(b->model->mlp) ? "swiglu" : "gelu";
+}
+
+static void activate(pc_builder *b, const char *name, pc_wide rows, int64_t up, int64_t ffn) {
+    pc_wide elements = b->is_backward ? rows * (ffn + 2 * (pc_wide)up) : rows * (up + ffn);
+    add(b, name, activation_of(b), elements, 2, 1);
+}
+
+static void route(pc_builder *b) {
+    int bytes = b->is_backward ? ROUTER_BACK_BYTES : ROUTER_BYTES;
+    add(b, "router", "softmax", (pc_wide)b->slice.experts.tokens * b->model->experts.num_experts, bytes,
+        ROUTER_LAUNCHES);
+}
+
+static pc_wide own_elements(const pc_builder *b) {
+    return (pc_wide)b->slice.experts.tokens * b->slice.hidden;
+}
+
+static bool has_shared(const pc_builder *b) {
+    return b->model->experts.shared_ffn_hidden > 0;
+}
+
+/* Reads the input for one number a token, which scales the output; back, both are read for its gradient, too. */
+static void gate_shared(pc_builder *b) {
+    if (!b->model->experts.has_shared_gate) return;
+    add(b, "shared_gate", "residual", own_elements(b), b->is_backward ? 2 + 2 + 2 + 2 + 2 : 2 + 2 + 2, 3);
+}
+
+/* ---- forward ---- */
+
+static void add_shared_forward(pc_builder *b, pc_maker maker) {
+    const pc_slice *x = &b->slice;
+    pc_matrix up = shared_up(x), down = shared_down(x);
+    pc_add_input_cast(b, &up, maker);
+    pc_add_low_gather(b, "shared_up", PC_GEMM_FORWARD, false);
+    pc_add_forward(b, &up);
+    activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
+    pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
+    pc_add_forward(b, &down);
+    pc_add_reduction(b, "shared_down", false);
+    gate_shared(b);
+}
+
+static void add_routed_forward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(x), down = expert_down(x);
+    pc_add_forward(b, &router);
+    route(b);
+    scatter(b, PC_OPERATION_DISPATCH, "dispatch");
+    pc_add_input_cast(b, &up, PC_MAKER_OTHER);
+    pc_add_forward(b, &up);
+    activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+    pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
+    pc_add_forward(b, &down);
+    collect(b, PC_OPERATION_COMBINE, "combine");
+}
+
+void pc_add_experts_forward(pc_builder *b, pc_maker maker) {
+    if (has_shared(b)) add_shared_forward(b, maker);
+    add_routed_forward(b);
+    if (has_shared(b)) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
+}
+
+/* ---- backward ---- */
+
+static void add_grouped_backward(pc_builder *b, const pc_matrix *matrix, pc_maker maker, pc_backward passes) {
+    if (passes.b) pc_add_gradient_cast(b, matrix, maker);
+    if (passes.b) pc_add_input_gradient(b, matrix);
+    if (passes.w) pc_add_weight_gradient(b, matrix);
+}
+
+static void add_shared_backward(pc_builder *b, pc_backward passes) {
+    const pc_slice *x = &b->slice;
+    pc_matrix up = shared_up(x), down = shared_down(x);
+    if (passes.b) gate_shared(b);
+    if (passes.b) pc_add_gradient_cast(b, &down, PC_MAKER_OTHER);
+    if (passes.b) pc_add_low_gather(b, "shared_down", PC_GEMM_INPUT_GRADIENT, false);
+    if (passes.b) pc_add_input_gradient(b, &down);
+    if (passes.w) pc_add_weight_gradient(b, &down);
+    if (passes.b) activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
+    if (passes.b) pc_add_gradient_cast(b, &up, PC_MAKER_ACTIVATION);
+    pc_add_column_backward(b, &up, passes);
+    if (passes.b) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
+}
+
+void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
+    const pc_slice *x = &b->slice;
+    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(x), down = expert_down(x);
+    if (passes.b) scatter(b, PC_OPERATION_COMBINE, "combine");
+    add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
+    if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+    add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
+    if (passes.b) collect(b, PC_OPERATION_DISPATCH, "dispatch");
+    if (passes.b) route(b);
+    if (passes.b) pc_add_input_gradient(b, &router);
+    if (passes.w) pc_add_weight_gradient(b, &router);
+    if (passes.b) add(b, "router_sum", "add", own_elements(b), 2 + 2 + 2, 1);
+    if (has_shared(b)) add_shared_backward(b, passes);
+}
+
+/* ---- modules ---- */
+
+void pc_add_experts_again(pc_builder *b, int32_t modules) {
+    const pc_slice *x = &b->slice;
+    pc_matrix down = expert_down(x);
+    if (modules & PC_RECOMPUTES_MOE) return pc_add_experts_forward(b, PC_MAKER_OTHER);
+    if (modules & PC_RECOMPUTES_MOE_ACT) {
+        activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+        pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
+    }
+    if (modules & PC_RECOMPUTES_SHARED_EXPERTS && has_shared(b)) add_shared_forward(b, PC_MAKER_OTHER);
+}

@@ -1,0 +1,286 @@
+/* Mixtures of experts and latent attention on one rank: parameters, FLOPs, products, memory, by algebra over random
+ * models and cuts; how many rows come to the fullest rank; what is refused. */
+#include "models/workload/expert_load.h"
+#include "models/workload/memory.h"
+#include "models/workload/operation.h"
+#include "models/workload/slice.h"
+#include "tests/random_model.h"
+
+#include <math.h>
+
+static pc_model random_mixture(test_random *random, pc_cut *cut) {
+    pc_model model = random_model(random);
+    *cut = random_cut(random, &model);
+    random_experts(random, &model, cut);
+    return model;
+}
+
+static pc_operations pass_of(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind) {
+    pc_operations made;
+    pc_error error = {0};
+    if (pc_pass_operations(model, cut, part, kind, false, &made, &error)) fail_msg("%s", error.message);
+    return made;
+}
+
+/* Over the ranks of tensor parallelism model FLOPs of F and BW are those of the closed form, where every rank has all
+ * its heads and the vocabulary alone. */
+static void test_model_flops(void **state) {
+    (void)state;
+    test_random random = {25};
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        if (model.kv_heads % cut.tp) continue;
+        pc_part all = pc_cut_part(&model, &cut, 1, 0);
+        pc_operations f = pass_of(&model, &cut, &all, PC_PASS_F), bw = pass_of(&model, &cut, &all, PC_PASS_BW);
+        double sum = (double)pc_operations_sum(&f).model_flops + (double)pc_operations_sum(&bw).model_flops;
+        double expected = pc_model_flops_per_sequence(&model, cut.tp, cut.seq_len) * (double)cut.microbatch_size;
+        double off = sum * cut.tp / expected - 1;
+        if (fabs(off) > 1e-12) fail_msg("case %ld: %g of %g", i, sum * cut.tp, expected);
+    }
+}
+
+/* A B and a W have the kernels of a BW. */
+static void test_splits(void **state) {
+    (void)state;
+    test_random random = {26};
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        pc_part part = pc_cut_part(&model, &cut, 1, 0);
+        part.recompute = (pc_recompute)test_between(&random, PC_RECOMPUTE_NONE, PC_RECOMPUTE_FULL);
+        pc_operations of[3] = {pass_of(&model, &cut, &part, PC_PASS_B), pass_of(&model, &cut, &part, PC_PASS_W),
+                               pass_of(&model, &cut, &part, PC_PASS_BW)};
+        pc_operation_sums b = pc_operations_sum(&of[0]), w = pc_operations_sum(&of[1]), bw = pc_operations_sum(&of[2]);
+        assert_true(b.flops + w.flops == bw.flops && b.bytes + w.bytes == bw.bytes);
+        assert_true(b.model_flops + w.model_flops == bw.model_flops && b.launches + w.launches == bw.launches);
+        assert_true(w.flops > 0);
+    }
+}
+
+/* Over all ranks of the cut parts hold the model: replicated parameters as often as there are ranks, experts once for
+ * every ep * etp of them. Of one rank they come to the model's. */
+static void test_parts_hold_the_model(void **state) {
+    (void)state;
+    test_random random = {27};
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        pc_parameters whole;
+        pc_error error = {0};
+        cut.tp = cut.etp = 1;
+        assert_int_equal(pc_model_parameters(&model, 1, &whole, &error), PC_OK);
+        int parts = (int)test_between(&random, 1, model.layers);
+        if (model.layers % parts) parts = 1;
+        int64_t sum = 0, experts = 0;
+        for (int part = 0; part < parts; part++) {
+            pc_part x = pc_cut_part(&model, &cut, parts, part);
+            sum += pc_part_parameters(&model, &cut, &x, parts == 1);
+            experts += pc_part_experts(&model, &cut, &x);
+        }
+        if (model.is_tied && parts > 1) sum -= whole.embedding;
+        assert_int_equal(sum, whole.total);
+        pc_cut shared = cut;
+        shared.ep = (int)model.experts.num_experts;
+        shared.dp = shared.ep;
+        pc_part x = pc_cut_part(&model, &shared, 1, 0);
+        assert_int_equal(pc_part_experts(&model, &shared, &x) * shared.ep, experts);
+    }
+}
+
+/* One layer, no tensor parallelism: rows are tokens x topk; F's grouped products are of rows x h x f, two or three of
+ * them; and what waits for W is what they read. */
+static void test_grouped_products(void **state) {
+    (void)state;
+    test_random random = {28};
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        const pc_experts *x = &model.experts;
+        cut.tp = cut.etp = 1;
+        model.experts.capacity_factor = 0;
+        model.experts.pads_to_capacity = false;
+        pc_part part = {.layers = 1, .expert_layers = 1};
+        pc_operations f = pass_of(&model, &cut, &part, PC_PASS_F);
+        int64_t rows = cut.seq_len * cut.microbatch_size * x->topk, flops = 0, count = 0;
+        for (int n = 0; n < f.count; n++) {
+            if (f.list[n].kind != PC_OPERATION_GROUPED_GEMM) continue;
+            flops += f.list[n].flops;
+            assert_true(f.list[n].rows == rows && f.list[n].batch == x->num_experts);
+            assert_true((f.list[n].m - 1) * x->num_experts < rows && rows <= f.list[n].m * x->num_experts);
+            count++;
+        }
+        int64_t matrices = pc_mlp_is_gated(model.mlp) ? 3 : 2;
+        assert_int_equal(count, 2);
+        assert_int_equal(flops, 2 * matrices * rows * model.hidden * x->ffn_hidden);
+    }
+}
+
+/* Mixtral's layer, one sequence of 4,096 tokens on one GPU, without recomputation, bytes: norms' inputs 2 x 2sh; in
+ * front of query, key and value 2sh; these 2s(h + 2h/4); attention's output 2sh; the router's input 2sh and scores 4sE;
+ * of 2s rows their inputs 4sh, 2 x 4sf of gate and up, and 4sf. */
+static void test_memory_of_mixtral(void **state) {
+    (void)state;
+    const int64_t s = 4096, h = 4096, f = 14336;
+    pc_model model = {.layers = 1,
+                      .hidden = h,
+                      .ffn_hidden = f,
+                      .heads = 32,
+                      .kv_heads = 8,
+                      .head_dim = 128,
+                      .vocab = 32000,
+                      .vocab_multiple = 1,
+                      .positions = PC_POSITIONS_ROTARY,
+                      .norm = PC_NORM_RMS,
+                      .mlp = PC_MLP_SWIGLU,
+                      .attention = PC_ATTENTION_FLASH,
+                      .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = f}};
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = s};
+    pc_part part = {.layers = 1, .expert_layers = 1};
+    pc_part_activation x;
+    pc_error error = {0};
+    assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
+    int64_t attention = 2 * s * h + 2 * s * h + 3 * s * h + 2 * s * h;
+    int64_t experts = 2 * s * h + 2 * s * h + 4 * s * 8 + 4 * s * h + 8 * s * f + 4 * s * f;
+    assert_int_equal(x.kept, attention + experts);
+    part.recompute = PC_RECOMPUTE_MODULES;
+    part.recompute_modules = PC_RECOMPUTES_MOE_ACT;
+    assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
+    assert_int_equal(x.kept, attention + experts - 4 * s * f);
+    part.recompute_modules = PC_RECOMPUTES_MOE;
+    assert_int_equal(pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &x, &error), PC_OK);
+    assert_int_equal(x.kept, attention + 2 * s * h + 2 * s * h);
+}
+
+/* Modules are made again as they were made: operations of R that F has, and BW's the same beside them. */
+static void test_modules_again(void **state) {
+    (void)state;
+    test_random random = {29};
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_cut cut;
+        pc_model model = random_mixture(&random, &cut);
+        pc_part none = {.layers = 1, .expert_layers = 1}, some = none;
+        some.recompute = PC_RECOMPUTE_MODULES;
+        some.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
+        pc_operations bw = pass_of(&model, &cut, &none, PC_PASS_BW), more = pass_of(&model, &cut, &some, PC_PASS_BW),
+                      r = pass_of(&model, &cut, &some, PC_PASS_R), f = pass_of(&model, &cut, &none, PC_PASS_F);
+        pc_operation_sums again = pc_operations_sum(&r), without = pc_operations_sum(&bw),
+                          with = pc_operations_sum(&more);
+        assert_int_equal(with.flops, without.flops + again.flops);
+        assert_int_equal(with.bytes, without.bytes + again.bytes);
+        assert_int_equal(again.model_flops, 0);
+        assert_true(again.flops <= pc_operations_sum(&f).flops);
+        pc_part_activation kept, all;
+        pc_error error = {0};
+        pc_pass_forms forms = {.has_r = false};
+        assert_int_equal(pc_part_activations(&model, &cut, &some, forms, &kept, &error), PC_OK);
+        assert_int_equal(pc_part_activations(&model, &cut, &none, forms, &all, &error), PC_OK);
+        assert_true(kept.kept <= all.kept && kept.kept + kept.working >= 0);
+    }
+}
+
+/* Draws of topk experts for each token: the fullest rank over the mean, in a mean of many draws, is within 2%. */
+static double drawn_load(test_random *random, int experts, int ranks, int topk, int tokens) {
+    static int64_t rows[64];
+    int64_t most = 0;
+    memset(rows, 0, sizeof rows);
+    for (int t = 0; t < tokens; t++) {
+        uint64_t taken = 0;
+        for (int k = 0; k < topk;) {
+            int64_t e = test_between(random, 0, experts - 1);
+            if (taken >> e & 1) continue;
+            taken |= UINT64_C(1) << e;
+            rows[e * ranks / experts]++;
+            k++;
+        }
+    }
+    for (int r = 0; r < ranks; r++) most = rows[r] > most ? rows[r] : most;
+    return (double)most * ranks / ((double)tokens * topk);
+}
+
+static void test_load_by_chance(void **state) {
+    (void)state;
+    static const int cases[][4] = {{8, 8, 2, 512}, {64, 8, 6, 256}, {64, 64, 8, 512}, {32, 4, 1, 1024}};
+    test_random random = {30};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int *c = cases[i], draws = 60;
+        double sum = 0;
+        for (int n = 0; n < draws; n++) sum += drawn_load(&random, c[0], c[1], c[2], c[3]);
+        pc_expert_spread spread = {.experts = c[0], .ranks = c[1], .topk = c[2], .tokens = c[3]};
+        double load = pc_expert_load_by_chance(&spread);
+        if (fabs(load / (sum / draws) - 1) > 0.02) fail_msg("case %zu: %g, drawn %g", i, load, sum / draws);
+    }
+    assert_true(pc_expert_load_by_chance(&(pc_expert_spread){.experts = 8, .ranks = 1, .topk = 2, .tokens = 9}) == 1.0);
+}
+
+/* A capacity bounds rows; padded, they are what it says: ceil(1.25 x 4096 x 2 / 8) of each of 8. */
+static void test_capacity(void **state) {
+    (void)state;
+    pc_model model = {.layers = 1,
+                      .hidden = 64,
+                      .ffn_hidden = 64,
+                      .heads = 4,
+                      .kv_heads = 4,
+                      .head_dim = 16,
+                      .vocab = 100,
+                      .vocab_multiple = 1,
+                      .positions = PC_POSITIONS_ROTARY,
+                      .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = 64, .capacity_factor = 1.25}};
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = 4096};
+    assert_int_equal(pc_slice_of(&model, &cut).experts.rows, 2 * 4096);
+    model.experts.pads_to_capacity = true;
+    assert_int_equal(pc_slice_of(&model, &cut).experts.rows, 8 * 1280);
+    model.experts = (pc_experts){.num_experts = 8, .topk = 2, .ffn_hidden = 64, .capacity_factor = 0.5};
+    assert_int_equal(pc_slice_of(&model, &cut).experts.rows, 8 * 512);
+}
+
+static void check_refused(const pc_model *model, const pc_cut *cut, const char *message) {
+    pc_error error = {0};
+    assert_int_equal(pc_cut_check(model, cut, 1, &error), PC_ERROR_INPUT);
+    if (!strstr(error.message, message)) fail_msg("%s", error.message);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    test_random random = {31};
+    pc_cut cut, other;
+    pc_model model = random_mixture(&random, &cut), changed = model;
+    changed.experts.topk = changed.experts.num_experts + 1;
+    check_refused(&changed, &cut, "moe_router_topk is ");
+    changed = model;
+    changed.experts.pads_to_capacity = true;
+    changed.experts.capacity_factor = 0;
+    check_refused(&changed, &cut, "moe_pad_expert_input_to_capacity without a capacity");
+    changed = model;
+    changed.experts.num_experts = 0;
+    check_refused(&changed, &cut, "num_experts is 0 beside other keys");
+    other = cut;
+    other.ep = (int)model.experts.num_experts + 1;
+    check_refused(&model, &other, "does not divide");
+    other = cut;
+    other.recompute = PC_RECOMPUTE_OP;
+    check_refused(&model, &other, "recompute by a policy");
+    changed = model;
+    changed.mla = (pc_mla){.q_lora_rank = 8};
+    check_refused(&changed, &cut, "kv_lora_rank is 0 beside other keys");
+    other = cut;
+    other.tp = 2;
+    other.etp = 1;
+    other.sequence_parallel = false;
+    if (cut.tp > 1) check_refused(&model, &other, "without sequence parallelism");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model_flops),
+        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_parts_hold_the_model),
+        cmocka_unit_test(test_grouped_products),
+        cmocka_unit_test(test_memory_of_mixtral),
+        cmocka_unit_test(test_modules_again),
+        cmocka_unit_test(test_load_by_chance),
+        cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
