@@ -247,6 +247,10 @@ static const pc_column columns[] = {
     KIND("memory_workspace_gib", WORKSPACE, "the same: what libraries keep, as gradients that nobody reads"),
     COLUMN(memory_allocated_gib, NUMBER, "GiB",
            "of memory_gib_max what torch counts as allocated: less what CUDA graphs hold for themselves"),
+    COLUMN(ep, INT64, "1", "expert-parallel ranks", SHOWN(96, "ep", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(etp, INT64, "1", "ranks that cut one expert", SHOWN(97, "etp", "", INTEGER, VARYING, NARROW + 4)),
+    COLUMN(exposed_ep_s, NUMBER, "s", "of the iteration, waiting for dispatch and combine of tokens"),
+    COLUMN(sent_ep_gib, NUMBER, "GiB", "what a GPU sends in an iteration for expert parallelism, the mean over GPUs"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

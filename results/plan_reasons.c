@@ -62,7 +62,7 @@ void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double 
     }
     const double waits[PC_PLAN_KINDS] = {0.0,
                                          or_zero(row->exposed_tp_s),
-                                         or_zero(row->exposed_cp_s),
+                                         or_zero(row->exposed_cp_s) + or_zero(row->exposed_ep_s),
                                          or_zero(row->exposed_pp_s),
                                          or_zero(row->exposed_dp_s),
                                          or_zero(row->exposed_optimizer_s),

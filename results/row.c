@@ -141,6 +141,8 @@ static void describe_cluster(const pc_run_spec *spec, pc_run_row *row) {
     const pc_cut *cut = &spec->iteration.cut;
     row->tp = known(cut->tp);
     row->cp = pc_cut_cp(cut);
+    row->ep = pc_cut_ep(cut);
+    row->etp = pc_model_has_experts(&spec->iteration.model) ? pc_cut_etp(cut) : 1;
     row->pp = known(cut->pp);
     row->dp = known(cut->dp);
     row->gpus = spec->gpus;
@@ -207,6 +209,7 @@ static void take_times(const pc_run_result *result, pc_run_row *row) {
     row->bubble_rate_makespan = result->bubble_rate_makespan;
     row->exposed_tp_s = result->exposed.tp;
     row->exposed_cp_s = result->exposed.cp;
+    row->exposed_ep_s = result->exposed.ep;
     row->exposed_pp_s = result->exposed.pp;
     row->exposed_dp_s = result->exposed.dp;
     row->exposed_optimizer_s = result->exposed.optimizer;
@@ -247,6 +250,7 @@ static void take_bytes(const pc_run_result *result, pc_run_row *row) {
     row->memory_limit_gib = gib_if_known(result->memory_limit_bytes);
     row->sent_tp_gib = gib(result->sent.tp_bytes);
     row->sent_cp_gib = gib(result->sent.cp_bytes);
+    row->sent_ep_gib = gib(result->sent.ep_bytes);
     row->sent_pp_gib = gib(result->sent.pp_bytes);
     row->sent_dp_gib = gib(result->sent.dp_bytes);
     row->link_utilisation_max = result->link_utilisation_max;

@@ -22,7 +22,7 @@ typedef struct pc_run_row {
     char name[PC_LABEL_SIZE];
     char model[PC_LABEL_SIZE];
     char machine[PC_LABEL_SIZE];
-    int64_t gpus, tp, cp, pp, dp, virtual_pp, sequence_slices;
+    int64_t gpus, tp, cp, ep, etp, pp, dp, virtual_pp, sequence_slices;
     char sequence_split[PC_LABEL_SIZE];
     char schedule[PC_LABEL_SIZE];
     int64_t microbatch_size, microbatches, global_batch, seq_len;
@@ -46,7 +46,7 @@ typedef struct pc_run_row {
     double tokens_per_s_per_gpu;
     double hardware_tflops_per_gpu;
     double peak_tflops;
-    double exposed_tp_s, exposed_cp_s, exposed_pp_s, exposed_dp_s, exposed_optimizer_s, exposed_bubble_s;
+    double exposed_tp_s, exposed_cp_s, exposed_ep_s, exposed_pp_s, exposed_dp_s, exposed_optimizer_s, exposed_bubble_s;
     double parameters_gib_max, gradients_gib_max, optimizer_gib_max, buffers_gib_max;
     double memory_peak_s;
     double memory_gib_of[PC_MEMORY_KINDS]; /* on the fullest GPU at its peak */
@@ -56,7 +56,7 @@ typedef struct pc_run_row {
     double published_tflops_per_gpu;
     double published_hardware_tflops_per_gpu;
     double published_activation_gib;
-    double sent_tp_gib, sent_cp_gib, sent_pp_gib, sent_dp_gib;
+    double sent_tp_gib, sent_cp_gib, sent_ep_gib, sent_pp_gib, sent_dp_gib;
     double link_utilisation_max;
     char profile[PC_LABEL_SIZE]; /* the path as it was written; of one that is too long its end */
     uint64_t profile_hash;

@@ -1,4 +1,5 @@
 #include "scenarios/cluster.h"
+#include "scenarios/cluster_check.h"
 #include "scenarios/cluster_profile.h"
 
 #include "engine/alloc.h"
@@ -89,67 +90,6 @@ static pc_code check_model(const pc_setting *setting, pc_error *error) {
     return code;
 }
 
-/* Noise is of whole passes. */
-static pc_code check_replicas(const pc_setting *setting, pc_error *error) {
-    bool has_operations = pc_setting_integer(setting, PC_KEY_GRANULARITY) != PC_GRANULARITY_PASS;
-    if (!pc_setting_is_on(setting, PC_KEY_EXPAND) || !has_operations) return PC_OK;
-    return pc_error_blame(error, "expand", "stands beside granularity: operations; expected granularity: pass with it");
-}
-
-/* Operations are run one by one, and a collective is one of them. */
-static pc_code check_pieces(const pc_setting *setting, pc_error *error) {
-    bool has_operations = pc_setting_integer(setting, PC_KEY_GRANULARITY) != PC_GRANULARITY_PASS;
-    if (!pc_setting_is_on(setting, PC_KEY_OVERLAP_TP_PIECES) || !has_operations) return PC_OK;
-    return pc_error_blame(error, pc_key_path(PC_KEY_OVERLAP_TP_PIECES),
-                          "stands beside granularity: operations; expected granularity: pass with it");
-}
-
-/* Pieces of a loss that is not computed in pieces. */
-static pc_code check_loss(const pc_setting *setting, pc_error *error) {
-    int64_t loss = pc_setting_integer(setting, PC_KEY_CROSS_ENTROPY);
-    if (!setting->given[PC_KEY_CROSS_ENTROPY_CHUNKS] || loss == PC_CROSS_ENTROPY_CHUNKED) return PC_OK;
-    return pc_error_blame(error, pc_key_path(PC_KEY_CROSS_ENTROPY_CHUNKS),
-                          "stands without cross_entropy: chunked; expected both or none");
-}
-
-/* Neighbours that exchange heads, where none do so in rows. */
-static pc_code check_exchange(const pc_setting *setting, pc_error *error) {
-    bool is_nested = pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P;
-    if (!setting->given[PC_KEY_CP_A2A] || is_nested) return PC_OK;
-    return pc_error_blame(error, pc_key_path(PC_KEY_CP_A2A),
-                          "stands without cp_comm_type: a2a+p2p; expected both or none");
-}
-
-/* A scope of nothing; a whole iteration that this implementation cannot capture. */
-static pc_code check_graphs(const pc_setting *setting, pc_error *error) {
-    int64_t impl = pc_setting_integer(setting, PC_KEY_CUDA_GRAPH_IMPL);
-    int64_t scope = pc_setting_whole(setting, PC_KEY_CUDA_GRAPH_SCOPE, 0);
-    if (setting->given[PC_KEY_CUDA_GRAPH_SCOPE] && !setting->given[PC_KEY_CUDA_GRAPH_IMPL])
-        return pc_error_blame(error, pc_key_path(PC_KEY_CUDA_GRAPH_SCOPE),
-                              "stands without cuda_graph_impl; expected local or transformer_engine with it");
-    if (!(scope & PC_GRAPHS_ITERATION) || impl != 2) return PC_OK;
-    return pc_error_blame(error, pc_key_path(PC_KEY_CUDA_GRAPH_SCOPE),
-                          "full_iteration with transformer_engine, which captures layers; expected local with it");
-}
-
-/* Adapters of nothing. */
-static pc_code check_lora(const pc_setting *setting, pc_error *error) {
-    static const pc_key keys[] = {PC_KEY_LORA_TARGETS, PC_KEY_LORA_DROPOUT, PC_KEY_LORA_BASE_WEIGHTS};
-    if (pc_setting_integer(setting, PC_KEY_LORA_RANK) > 0) return PC_OK;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (setting->given[keys[i]])
-            return pc_error_blame(error, pc_key_path(keys[i]), "stands without lora.rank; expected one with it");
-    return PC_OK;
-}
-
-/* Whole tensors of what is cut. */
-static pc_code check_partition(const pc_setting *setting, pc_error *error) {
-    int64_t zero = pc_setting_whole(setting, PC_KEY_ZERO, 1);
-    if (pc_setting_integer(setting, PC_KEY_ZERO_PARTITION) != PC_ZERO_PARTITION_TENSOR || zero < 2) return PC_OK;
-    return pc_error_blame(error, "zero_partition",
-                          "tensor stands beside zero %" PRId64 ", which cuts tensors; expected zero 1 with it", zero);
-}
-
 /* The GPU that the machine has, with the kernels and the host that the setting asks for. */
 static pc_code choose_kernels(const pc_setting *setting, pc_gpu *gpu, pc_error *error) {
     pc_attention_kernel kernel = (pc_attention_kernel)pc_setting_integer(setting, PC_KEY_ATTENTION_KERNEL);
@@ -197,13 +137,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     code = check_kernels(setting, error);
     if (!code) code = pc_setting_check_profile(setting, error);
     if (!code) code = check_precision(setting, error);
-    if (!code) code = check_replicas(setting, error);
-    if (!code) code = check_pieces(setting, error);
-    if (!code) code = check_loss(setting, error);
-    if (!code) code = check_exchange(setting, error);
-    if (!code) code = check_partition(setting, error);
-    if (!code) code = check_graphs(setting, error);
-    if (!code) code = check_lora(setting, error);
+    if (!code) code = pc_setting_check_together(setting, error);
     if (!code) code = pc_setting_check_bad_days(setting, error);
     return code ? code : check_model(setting, error);
 }
@@ -379,6 +313,16 @@ static int32_t graphs_of(const pc_setting *setting) {
     return scope ? (int32_t)(scope & PC_GRAPHS_LAYER) : (int32_t)PC_GRAPHS_LAYER;
 }
 
+/* Types are the first dispatchers, and `flex` is the first of its kernels. */
+static pc_dispatcher dispatcher_of(const pc_setting *setting) {
+    int64_t type = pc_setting_integer(setting, PC_KEY_MOE_TOKEN_DISPATCHER_TYPE);
+    int64_t kernels = pc_setting_integer(setting, PC_KEY_MOE_FLEX_DISPATCHER_BACKEND);
+    return (pc_dispatcher)(type + (type == PC_DISPATCHER_DEEPEP ? kernels : 0));
+}
+_Static_assert(PC_DISPATCHER_ALLGATHER == 0 && PC_DISPATCHER_ALLTOALL == 1 && PC_DISPATCHER_DEEPEP == 2 &&
+                   PC_DISPATCHER_HYBRIDEP == 3,
+               "the words of moe_token_dispatcher_type, and behind them those of moe_flex_dispatcher_backend");
+
 static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_cut *cut) {
     bool may_cut =
         setting->given[PC_KEY_SEQUENCE_PARALLEL] ? setting->value[PC_KEY_SEQUENCE_PARALLEL].whole != 0 : true;
@@ -393,6 +337,7 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->microbatch_size = shape->microbatch_size;
     cut->microbatches = shape->microbatches;
     cut->graphs = graphs_of(setting);
+    cut->dispatcher = dispatcher_of(setting);
 }
 
 /* Ranks of a domain, where nobody says how many: their links are the fastest. What cannot be, a rule of the cut says.

@@ -54,8 +54,6 @@ static const pc_field of_clusters[] = {
     AT(iteration.cut.tp),
     AT(iteration.cut.pp),
     AT(iteration.cut.dp),
-    AT(iteration.cut.ep),
-    AT(iteration.cut.etp),
     AT(iteration.cut.dispatcher),
     AT(iteration.cut.cp),
     AT(iteration.cut.cp_a2a),

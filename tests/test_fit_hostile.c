@@ -224,26 +224,11 @@ static void damaged_tables(void **state) {
             }
 }
 
-/* ---- choices ---- */
-
-/* Of e experts in g equal parts a token that chooses k misses one part with C(e - e/g, k) / C(e, k): of 2^40 in 8 parts
- * practically (7/8)^k, which is none after a thousand. 10000 of 20000 in halves: every one is reached. */
-static void choices_that_nobody_has(void **state) {
-    (void)state;
-    assert_true(fabs(pc_fit_reached(8.0, 2.0, 0x1p40) - 8.0 * (1.0 - 0.875 * 0.875)) < 1e-9);
-    assert_true(pc_fit_reached(8.0, 0x1p39, 0x1p40) == 8.0);
-    assert_true(pc_fit_reached(2.0, 10000.0, 20000.0) == 2.0);
-    assert_true(pc_fit_reached(4.0, 4.0, 4.0) == 4.0);
-    double many = pc_fit_reached(0x1p20, 100000.0, 0x1p40); /* 2^20 (1 - (1 - 2^-20)^100000) */
-    assert_true(fabs(many / (0x1p20 * -expm1(100000.0 * log1p(-0x1p-20))) - 1.0) < 1e-6);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(points_like_nothing),
         cmocka_unit_test(damaged_texts),
         cmocka_unit_test_prestate_setup_teardown(damaged_tables, make_folder, remove_folder, "table.csv"),
-        cmocka_unit_test(choices_that_nobody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "calib/fit/fit.h"
 #include "engine/alloc.h"
+#include "models/workload/expert_reach.h"
 
 #include <math.h>
 
@@ -180,16 +181,6 @@ static void law_is_refused(void **state) {
 
 /* ---- exchanges ---- */
 
-/* 100 choices of 2 of 4 experts in 2 halves: 2 of 6 pairs lie in one half, so 2 * 4/6 + 1 * 2/6 = 5/3 halves. */
-static void reached_by_counting(void **state) {
-    (void)state;
-    assert_true(fabs(pc_fit_reached(2.0, 2.0, 4.0) - 5.0 / 3.0) < 1e-12);
-    assert_true(fabs(pc_fit_reached(8.0, 1.0, 256.0) - 1.0) < 1e-12);
-    assert_true(fabs(pc_fit_reached(1.0, 8.0, 256.0) - 1.0) < 1e-12);
-    assert_true(fabs(pc_fit_reached(8.0, 64.0, 64.0) - 8.0) < 1e-12);
-    assert_true(pc_fit_reached(64.0, 8.0, 256.0) < 8.0);
-}
-
 /* alpha, token, message, read, write, link, net, crowd. */
 static const double exchange[8] = {30e-6, 3e-7, 1e-7, 1e-11, 3e-11, 7e-13, 2e-11, 0.0};
 
@@ -208,10 +199,11 @@ static void draw_exchanges(points *p, uint64_t seed, double noise, int count) {
     p->dimensions = 7;
     for (int i = 0; i < count; i++) {
         double n = nodes[test_between(&random, 0, 4)], topk = (double)test_between(&random, 1, 16);
+        const pc_routing choice = {.experts = 256, .topk = topk};
         const double x[] = {exp2((double)test_between(&random, 9, 17)),
                             1024.0 * (double)test_between(&random, 2, 14),
-                            pc_fit_reached(8.0 * n, topk, 256.0),
-                            pc_fit_reached(n, topk, 256.0),
+                            pc_expert_reached(&choice, 8.0 * n),
+                            pc_expert_reached(&choice, n),
                             8.0 * n,
                             n,
                             processors[test_between(&random, 0, 3)]};
@@ -311,16 +303,11 @@ static void refused_allocations_are_reported(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(terms_come_back),
-                                       cmocka_unit_test(groups_are_foretold),
-                                       cmocka_unit_test(intervals_hold),
-                                       cmocka_unit_test(steps_beyond_a_board),
-                                       cmocka_unit_test(law_is_refused),
-                                       cmocka_unit_test(a_group_may_leave_the_law),
-                                       cmocka_unit_test(outliers_do_not_pull),
-                                       cmocka_unit_test(reached_by_counting),
-                                       cmocka_unit_test(exchange_comes_back),
-                                       cmocka_unit_test(nothing_absurd),
-                                       cmocka_unit_test(refused_allocations_are_reported)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(terms_come_back),      cmocka_unit_test(groups_are_foretold),
+        cmocka_unit_test(intervals_hold),       cmocka_unit_test(steps_beyond_a_board),
+        cmocka_unit_test(law_is_refused),       cmocka_unit_test(a_group_may_leave_the_law),
+        cmocka_unit_test(outliers_do_not_pull), cmocka_unit_test(exchange_comes_back),
+        cmocka_unit_test(nothing_absurd),       cmocka_unit_test(refused_allocations_are_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

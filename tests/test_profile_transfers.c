@@ -127,7 +127,7 @@ static void others_stay_the_machines(void **state) {
     assert_false(model->collective(model->self, PC_COLLECTIVE_ALL_GATHER, &one, 1e8, &seconds));
     assert_false(model->collective(model->self, PC_COLLECTIVE_ALL_REDUCE, &two, 1e8, &seconds));
     assert_false(model->message(model->self, &hop, 1e8, &seconds));
-    const pc_exchange exchange = {.tokens = 4096, .token_bytes = 4096, .topk = 8, .experts = 64};
+    const pc_exchange exchange = {.tokens = 4096, .token_bytes = 4096, .ranks_reached = 8, .domains_reached = 1};
     assert_false(model->exchange(model->self, &one, &exchange, &seconds));
     pc_profile_cost_free(cost);
     pc_profile_free(&profile);
@@ -179,7 +179,7 @@ static double exchange_s(const pc_profile_cost *cost, int32_t ranks, int32_t dom
     return seconds;
 }
 
-/* 8 ranks in balance: a token of 8 choices goes to all 8, 7 of them over the link; 20 processors share the tokens. */
+/* A token goes to 8 ranks: of 8, 7 are reached over the link. 20 processors share the tokens. */
 static void exchanges_go_by_ranks_reached(void **state) {
     (void)state;
     pc_profile profile = empty_profile();
@@ -188,15 +188,15 @@ static void exchanges_go_by_ranks_reached(void **state) {
     add_exchange(&profile, "dispatch", 5e-5, 64.0, 8.0, 24.0);
     add_exchange(&profile, "combine", 6e-5, 8.0, 1.0, 1.0);
     pc_profile_cost *cost = make_cost(&profile);
-    pc_exchange x = {.tokens = 8192, .token_bytes = 7168, .topk = 8, .experts = 256, .is_balanced = true};
+    pc_exchange x = {.tokens = 8192, .token_bytes = 7168, .ranks_reached = 8, .domains_reached = 1};
     double tokens_s = 8192 * 1e-7, sent = 8192.0 * 7168.0 * 1e-12;
     check_close(exchange_s(cost, 8, 1, &x), 3e-5 + tokens_s / 20.0 + sent * 8.0 * 7.0 / 8.0);
     check_close(exchange_s(cost, 32, 1, &x), 4e-5 + tokens_s / 20.0 + sent * 8.0 * 31.0 / 32.0);
     check_close(exchange_s(cost, 32, 4, &x), 5e-5 + tokens_s / 20.0 + sent * 8.0 * 31.0 / 32.0);
     x.is_combine = true; /* its kernels do not say how many processors they take */
     check_close(exchange_s(cost, 8, 1, &x), 6e-5 + tokens_s + sent * 8.0 * 7.0 / 8.0);
-    /* 1 choice goes to 1 rank, which is the own one of 8 times; any choice is as likely */
-    x = (pc_exchange){.tokens = 8192, .token_bytes = 7168, .topk = 1, .experts = 256};
+    /* To 1 rank, which is the own one of 8 times. */
+    x = (pc_exchange){.tokens = 8192, .token_bytes = 7168, .ranks_reached = 1, .domains_reached = 1};
     check_close(exchange_s(cost, 8, 1, &x), 3e-5 + tokens_s / 20.0 + sent * 7.0 / 8.0);
     x.tokens = 10; /* fewer than were measured take as long as the fewest */
     check_close(exchange_s(cost, 8, 1, &x), 3e-5 + 512 * 1e-7 / 20.0 + 512 * 7168 * 1e-12 * 7.0 / 8.0);

@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2920, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2256, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 2936, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2272, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 520 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 280,
+_Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 280,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -137,6 +137,8 @@ static const field of_cluster[] = {
     ITERATION(model.experts.topk),
     ITERATION(model.experts.ffn_hidden),
     ITERATION(model.experts.shared_ffn_hidden),
+    ITERATION(model.experts.router_groups),
+    ITERATION(model.experts.router_group_topk),
     ITERATION(model.experts.first_dense),
     ITERATION(model.experts.layer_freq),
     ITERATION(model.experts.score),
@@ -154,6 +156,7 @@ static const field of_cluster[] = {
     ITERATION(cut.ep),
     ITERATION(cut.etp),
     ITERATION(cut.dispatcher),
+    ITERATION(cut.fp8_dispatch),
     ITERATION(cut.moe_load),
     ITERATION_REAL(cut.moe_load_exponent),
     ITERATION(cut.tp),

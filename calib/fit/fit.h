@@ -166,11 +166,6 @@ typedef struct pc_parameter_label {
 } pc_parameter_label;
 pc_parameter_label pc_fit_label(pc_fit_form form, int i);
 
-/* Of `groups` (ranks, or nodes) with equal parts of the experts: to how many of them a token goes that has chosen
- * `topk` experts, each set of them as likely as any other: groups * (1 - C(e - e/g, k) / C(e, k)). Groups above zero.
- */
-double pc_fit_reached(double groups, double topk, double experts);
-
 /* Root of the covariance's diagonal. */
 double pc_fit_standard_error(const pc_fit *fit, int parameter);
 

@@ -1,6 +1,6 @@
 /* What expert parallelism sends to experts (dispatch), and gets back from them (combine).
  *
- * A rank has t tokens of B bytes. Each goes to D ranks on M nodes of R ranks on N nodes (pc_fit_reached), by s
+ * A rank has t tokens of B bytes. Each goes to D ranks on M nodes of R ranks on N nodes (pc_expert_reached), by s
  * processors (SMs) that copy. The time is a start, and the longer of two:
  * - processors: t/s * (token + message * C + (read + write * C) * B) with C = D copies, and M more between nodes, whose
  *   messages are forwarded; and the link's bytes, link * t * B * D * (R-1)/R. They add up: a processor waits for its
@@ -221,16 +221,3 @@ const pc_form pc_form_dispatch = {
     .seconds = seconds_at,
     .has_parameters = has_parameters,
     .has_rates = has_rates};
-
-/* ---- how many ranks a token goes to ---- */
-
-double pc_fit_reached(double groups, double topk, double experts) {
-    static const double most = 4096.0; /* choices, one by one; nobody has as many, but a damaged table may */
-    double missed = 1.0, others = experts - experts / groups;
-    if (others <= topk - 1.0) return groups;
-    for (double chosen = 0.0; chosen < topk && chosen < most; chosen += 1.0)
-        missed *= (others - chosen) / (experts - chosen);
-    double middle = 0.5 * (most + topk); /* of those behind: as if all were chosen in their middle */
-    if (topk > most) missed *= pow((others - middle) / (experts - middle), topk - most);
-    return groups * (1.0 - missed);
-}

@@ -1,6 +1,7 @@
 /* A measurement as a fit sees it: which fit it belongs to, and where it lies there. */
 #include "calib/profile/profile_experts.h"
 #include "calib/profile/profile_private.h"
+#include "models/workload/expert_reach.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -75,7 +76,7 @@ static double token_bytes(const pc_transfer_measurement *t) {
 static double reached(const pc_transfer_measurement *t, double groups) {
     double choices = (double)t->topk;
     if (t->sms == 0) return groups < choices ? groups : choices;
-    return pc_fit_reached(groups, choices, (double)t->experts);
+    return pc_expert_reached(&(pc_routing){.experts = (double)t->experts, .topk = choices}, groups);
 }
 
 static double of_transfer(const void *measurement, const char *name) {

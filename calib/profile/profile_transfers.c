@@ -54,17 +54,12 @@ static bool message_s(const void *self, const pc_hop *hop, double size_bytes, do
 
 enum { TOKENS, BYTES, REACHED_RANKS, REACHED_NODES, RANKS, NODES, PROCESSORS };
 
-static double reached(double groups, const pc_exchange *exchange) {
-    if (!exchange->is_balanced) return pc_fit_reached(groups, exchange->topk, exchange->experts);
-    return fmin(groups, exchange->topk);
-}
-
 static void place_exchange(const pc_fit *fit, const pc_group *group, const pc_exchange *exchange,
                            double x[PC_FIT_DIMENSIONS]) {
     x[TOKENS] = fmax(exchange->tokens, fit->least[TOKENS]);
     x[BYTES] = exchange->token_bytes;
-    x[REACHED_RANKS] = reached(group->ranks, exchange);
-    x[REACHED_NODES] = reached(group->domains, exchange);
+    x[REACHED_RANKS] = exchange->ranks_reached;
+    x[REACHED_NODES] = exchange->domains_reached;
     x[RANKS] = group->ranks;
     x[NODES] = group->domains;
     x[PROCESSORS] = fmin(fmax(usual_processors, fit->least[PROCESSORS]), fit->most[PROCESSORS]);

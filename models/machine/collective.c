@@ -136,7 +136,7 @@ static work ring_work(const pc_group *group, const shape *form, pc_collective co
 }
 
 /* The rate at which the bytes of an all-to-all leave their domains: NICs, or the leaves' uplinks. */
-static double scatter_rate(const pc_machine *machine, const pc_group *group) {
+double pc_scatter_rate(const pc_machine *machine, const pc_group *group) {
     if (group->domains < 2) return 0.0;
     double rate = pc_nic_share(machine);
     if (!group->crosses_leaves) return rate;
@@ -149,7 +149,7 @@ static work scatter_work(const pc_machine *machine, const pc_group *group, const
                   .network_steps = form->d - 1.0,
                   .domain_bytes = size_bytes / form->n * (form->q - 1.0),
                   .network_bytes = size_bytes / form->n * (form->n - form->q),
-                  .network_rate = scatter_rate(machine, group),
+                  .network_rate = pc_scatter_rate(machine, group),
                   .is_direct = true};
 }
 
@@ -196,7 +196,7 @@ static work across_work(const pc_machine *machine, const pc_group *group, const 
     if (collective == PC_COLLECTIVE_ALL_TO_ALL)
         return (work){.network_steps = form->d - 1.0,
                       .network_bytes = part_bytes / form->d * (form->d - 1.0),
-                      .network_rate = scatter_rate(machine, group),
+                      .network_rate = pc_scatter_rate(machine, group),
                       .is_direct = true};
     return (work){.network_steps = ring_steps(collective, form->d),
                   .network_bytes = ring_bytes(collective, form->d, part_bytes),

@@ -73,6 +73,10 @@ typedef struct pc_collective_course {
 pc_collective_course pc_collective_course_of(const pc_machine *machine, const pc_group *group, pc_collective collective,
                                              pc_algorithm algorithm, double size_bytes);
 
+/* The rate at which a rank's bytes of an all-to-all leave its domain while all do the same: its share of the NICs, or
+ * of the leaves' uplinks. 0 where none leave. */
+double pc_scatter_rate(const pc_machine *machine, const pc_group *group);
+
 /* A message over a hop, as what its sender does: starting it costs as much as starting a collective. */
 pc_collective_course pc_message_course(const pc_machine *machine, const pc_hop *hop, double size_bytes);
 

@@ -95,6 +95,44 @@ pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, pc_rank_c
     return PC_OK;
 }
 
+/* cp away, and ep, which has its number, behind tp. */
+static pc_rank_order order_of_experts(pc_rank_order order) {
+    pc_rank_order made;
+    int count = 0;
+    for (int i = 0; i < PC_AXES; i++) {
+        if (order.axis[i] == PC_AXIS_CP) continue;
+        made.axis[count++] = order.axis[i];
+        if (order.axis[i] == PC_AXIS_TP) made.axis[count++] = (pc_axis)PC_AXIS_EP;
+    }
+    return made;
+}
+
+pc_code pc_ranks_place_experts(const pc_ranks *ranks, pc_rank_order order, int etp, int ep, pc_ranks *experts,
+                               pc_error *error) {
+    const pc_rank_order own = order_of_experts(order);
+    const int64_t of_stage = pc_ranks_gpus(ranks) / ranks->count[PC_AXIS_PP], wanted = (int64_t)etp * ep;
+    if (of_stage % wanted)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ep %d x etp %d with %" PRId64 " ranks in a stage; expected a divisor of tp x cp x dp", ep,
+                            etp, of_stage);
+    pc_ranks placed = {.count = {[PC_AXIS_EP] = ep,
+                                 [PC_AXIS_TP] = etp,
+                                 [PC_AXIS_PP] = ranks->count[PC_AXIS_PP],
+                                 [PC_AXIS_DP] = (int32_t)(of_stage / wanted)}};
+    int64_t gpus = 1;
+    for (int i = 0; i < PC_AXES; i++) {
+        placed.stride[own.axis[i]] = gpus;
+        gpus *= placed.count[own.axis[i]];
+    }
+    if (ranks->count[PC_AXIS_PP] > 1 && placed.stride[PC_AXIS_PP] != ranks->stride[PC_AXIS_PP])
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ep %d x etp %d in a rank order with pp before dp, whose stages are %" PRId64
+                            " ranks in a row; expected as many, or pp as the last of the order",
+                            ep, etp, ranks->stride[PC_AXIS_PP]);
+    *experts = placed;
+    return PC_OK;
+}
+
 /* ---- groups ---- */
 
 /* The GPUs are cut into cells of one size (domains, leaves), and by an axis into blocks: a block is `count * stride`

@@ -15,6 +15,10 @@ extern "C" {
 /* CP is the first, so that an order of which three axes are written down has it outermost. */
 typedef enum pc_axis { PC_AXIS_CP, PC_AXIS_TP, PC_AXIS_PP, PC_AXIS_DP, PC_AXES } pc_axis;
 
+/* The same ranks as a grid of experts (pc_ranks_place_experts): TP is expert tensor parallelism (etp), DP those that
+ * hold the same experts (edp), and the place of CP, which experts have not, is expert parallelism's. */
+enum { PC_AXIS_EP = PC_AXIS_CP };
+
 /* Axes from the innermost, whose ranks are neighbours: {TP, CP, DP, PP} is Megatron's and the default. */
 typedef struct pc_rank_order {
     pc_axis axis[PC_AXES];
@@ -38,6 +42,14 @@ typedef struct pc_rank_counts {
 /* PC_ERROR_INPUT if the machine has too few GPUs. */
 pc_code pc_ranks_place(const pc_machine *machine, pc_rank_order order, pc_rank_counts counts, pc_ranks *ranks,
                        pc_error *error);
+
+/* Megatron-LM's parallel folding (arXiv 2504.14960): the ranks of `ranks`, whose order is `order`, as a grid of
+ * etp x ep x edp for every stage, with edp = tp * cp * dp / (etp * ep). Experts have the order of the other ranks,
+ * without cp, and ep right behind tp: `tp-cp-dp-pp` is etp-ep-edp-pp (megatron/core/parallel_state.py, RankGenerator of
+ * "tp-cp-ep-dp-pp"). `etp` and `ep` are at least 1. PC_ERROR_INPUT if they do not divide a stage's ranks, or if a stage
+ * of the one grid were not one of the other, as in orders where stages are neighbours of replicas. */
+pc_code pc_ranks_place_experts(const pc_ranks *ranks, pc_rank_order order, int etp, int ep, pc_ranks *experts,
+                               pc_error *error);
 
 /* The GPU of a rank: node gpu / gpus_per_node, domain gpu / domain_gpus, leaf node / leaf_nodes, of the machine as the
  * job sees it (pc_machine_of_job). */

@@ -19,9 +19,10 @@ extern "C" {
 /* Dispatch of tokens to experts, or combine of what comes back from them, as a rank does it: each of its tokens goes to
  * the ranks of the group that have its experts, once to each. */
 typedef struct pc_exchange {
-    double tokens, token_bytes;   /* of one rank; bytes of one token, as it is sent */
-    int32_t topk, experts;        /* that a token chooses, of all */
-    bool is_combine, is_balanced; /* is_balanced: to as many ranks as it can; otherwise any choice is as likely */
+    double tokens, token_bytes; /* of one rank; bytes of one token, as it is sent */
+    double ranks_reached;       /* to how many a token goes, its own rank among them where it has an expert there */
+    double domains_reached;     /* in how many domains these are */
+    bool is_combine;
 } pc_exchange;
 
 /* Thread-safe. Seconds of one of them alone, starting it included; false where such a one was not measured. Sizes as in

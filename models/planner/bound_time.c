@@ -27,6 +27,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/lower.h"
@@ -167,7 +168,7 @@ static pc_code read_passes(reading *view, pc_error *error) {
             const pc_pass_cost *cost = &outline->part_costs[sort].pass[kind];
             pc_time kernels_ps = 0;
             if (!pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) continue;
-            double exposed_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s + cost->cp_s;
+            double exposed_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s + cost->cp_s + cost->ep_s;
             code = pc_outline_time("pass", (cost->compute_s + exposed_s) * outline->pace, 1, &view->alone[sort][kind],
                                    error);
             if (code || !view->is_operations) continue;
@@ -235,7 +236,7 @@ static bool reduces_behind(const reading *view) {
     if (view->scope == SCOPE_SHAPE) return false;
     return view->scope == SCOPE_ONE
                ? pc_outline_reduces_behind(outline)
-               : outline->dp.ranks > 1 && (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
+               : pc_outline_has_replicas(outline) && (outline->cut.zero != 3 || pc_outline_reduces_last(outline));
 }
 
 /* A backward pass is a B and a W, or a BW; of a schedule that mixes them either. */

@@ -246,11 +246,12 @@ static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_e
     if (code) return code;
     x->tp = sums.tp_s;
     x->cp = sums.cp_s;
+    x->ep = sums.ep_s;
     x->pp = positive(pc_time_to_seconds(run->alone_ps - without_pp));
     x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + run->met_ps));
     x->optimizer = pc_time_to_seconds(pc_outline_step_ps(outline));
-    double known =
-        sums.compute_s + x->tp + x->cp + x->pp + x->dp + x->optimizer + pc_time_to_seconds(outline->spec->overhead_ps);
+    double known = sums.compute_s + x->tp + x->cp + x->ep + x->pp + x->dp + x->optimizer +
+                   pc_time_to_seconds(outline->spec->overhead_ps);
     x->bubble = positive(iteration->iteration_s - known);
     double relative = sums.compute_s > 0 ? sums.standard_error_s / sums.compute_s : 0;
     iteration->standard_error_s = relative * (sums.compute_s + x->bubble);

@@ -175,18 +175,19 @@ typedef struct pc_device_memory {
 typedef struct pc_exposed {
     double tp;        /* what collectives add to the busiest stage's passes: neither kernels nor launches hide it */
     double cp;        /* what those of context parallelism add then */
+    double ep;        /* what dispatch and combine of tokens add behind both */
     double pp, dp;    /* waiting for transfers; for parameters before passes, and gradients in and after them */
     double optimizer; /* the step of the slowest stage, and the global norm where stages wait for it */
     double bubble;    /* what is left: the busiest stage waits for others, or, expanded, for other replicas */
 } pc_exposed;
 
 /* Bytes that a GPU sends over its links in an iteration, the mean over GPUs, as algorithms move them: 2(n-1)/n of a
- * tensor for a ring's all-reduce. Those of tp and cp are the collectives inside passes. Those of pp are what goes
+ * tensor for a ring's all-reduce. Those of tp, cp and ep are the collectives inside passes. Those of pp are what goes
  * between stages, with the gathering of scattered boundary tensors and the tied embedding's gradient. Those of dp are
  * parameters and gradients. A few bytes of loss and norm are left out. Schedules of one placement and as many chunks
  * send the same, but for what is recomputed. */
 typedef struct pc_sent {
-    double tp_bytes, cp_bytes, pp_bytes, dp_bytes;
+    double tp_bytes, cp_bytes, ep_bytes, pp_bytes, dp_bytes;
 } pc_sent;
 
 typedef struct pc_iteration {

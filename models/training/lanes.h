@@ -17,6 +17,7 @@
 
 #include "engine/program.h"
 #include "models/schedule/engine_trace.h"
+#include "models/training/buckets.h"
 #include "models/training/outline.h"
 
 typedef enum pc_lane { PC_LANE_DOMAIN, PC_LANE_NIC, PC_LANE_UPLINK, PC_LANES } pc_lane;
@@ -33,10 +34,10 @@ typedef struct pc_sending {
     pc_time fill_ps[PC_LANES];
 } pc_sending;
 
-/* A collective, or two, as what one rank of its group sends, one after the other. */
+/* A collective, or a few, as what one rank of its group sends, one after the other. */
 typedef struct pc_sendings {
     int count;
-    pc_sending phase[2 * PC_COLLECTIVE_PHASES];
+    pc_sending phase[PC_BUCKET_COURSES * PC_COLLECTIVE_PHASES];
 } pc_sendings;
 
 /* What a flow is, for the trace: its task; what it belongs to; and the task so long after whose end it could go. */

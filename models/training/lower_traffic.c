@@ -1,8 +1,8 @@
 /* What goes over links beside the passes: collectives of data parallelism, messages between stages. */
 #include "models/training/lowering.h"
 
+#include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
-#include "models/training/state.h"
 
 /* ---- collectives of all replicas ---- */
 
@@ -55,31 +55,17 @@ static pc_code add_to_stream(lowering *lowered, int device, const pc_sendings *s
     return lowering_add_collective(lowered, device, device, sendings, before, afters, &lowered->stream[device]);
 }
 
-/* The collectives that reduce a bucket's gradients: in the group that shards it; then over groups, where there are
- * several. */
-static int reduction_courses(const pc_outline *outline, int device, int chunk, pc_collective_course courses[2]) {
-    const pc_machine *machine = &outline->spec->machine;
-    double bytes = pc_outline_gradient_bytes(outline, device, chunk);
-    courses[0] = pc_collective_course_of(machine, pc_outline_reducing(outline), pc_outline_reduction(outline),
-                                         PC_ALGORITHM_BEST, bytes);
-    if (!pc_outline_reduces_twice(outline)) return 1;
-    courses[1] = pc_collective_course_of(machine, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, PC_ALGORITHM_BEST,
-                                         bytes / outline->shard.ranks);
-    return 2;
-}
-
 /* What a bucket sends, `times` of them at once; alone_ps: what one takes. */
-static pc_code bucket_sendings(const lowering *lowered, const pc_group *const groups[2],
-                               const pc_collective_course courses[2], int count, int32_t times, pc_time alone_ps,
-                               pc_sendings *sendings) {
-    pc_sendings second;
-    double seconds = courses[0].seconds + (count > 1 ? courses[1].seconds : 0);
+static pc_code bucket_sendings(const lowering *lowered, const pc_bucket_courses *courses, int32_t times,
+                               pc_time alone_ps, pc_sendings *sendings) {
+    pc_sendings next;
+    double seconds = pc_bucket_seconds(courses);
     double slower = lowered->how.is_closed && seconds > 0 ? pc_time_to_seconds(alone_ps) / seconds : 1;
     pc_code code = PC_OK;
-    for (int i = 0; !code && i < count; i++) {
-        code = pc_lanes_sendings(&lowered->lanes, groups[i], &courses[i], times * slower, i ? &second : sendings,
-                                 lowered->error);
-        if (!code && i) pc_sendings_append(sendings, &second);
+    for (int i = 0; !code && i < courses->count; i++) {
+        code = pc_lanes_sendings(&lowered->lanes, courses->group[i], &courses->course[i], times * slower,
+                                 i ? &next : sendings, lowered->error);
+        if (!code && i) pc_sendings_append(sendings, &next);
     }
     bool is_copied = lowered->outline->cut.offload.kinds & PC_OFFLOAD_PARAMETERS; /* over the host's link, as latency */
     if (!code && (lowered->how.is_closed || is_copied)) pc_sendings_fit(sendings, times * alone_ps);
@@ -93,9 +79,8 @@ pc_code lowering_add_gathers(lowering *lowered, int device) {
         int chunk = pc_outline_nth_chunk(lowered->outline, device, i);
         int64_t at = lowering_cell(lowered, device, chunk);
         pc_sendings bucket;
-        pc_collective_course courses[2] = {pc_outline_gathering(lowered->outline, device, chunk)};
-        const pc_group *const groups[2] = {&lowered->outline->shard};
-        code = bucket_sendings(lowered, groups, courses, 1, 1, lowered->outline->chunks_of[at].gather_ps, &bucket);
+        pc_bucket_courses courses = pc_outline_gathering(lowered->outline, device, chunk);
+        code = bucket_sendings(lowered, &courses, 1, lowered->outline->chunks_of[at].gather_ps, &bucket);
         for (int64_t k = lowered->bucket[at]; !code && k < lowered->bucket[at + 1]; k++) {
             lowered->lanes.now = (pc_flow_note){.sort = PC_FLOW_GATHER, .chunk = chunk, .microbatch = -1};
             bool is_own = pc_outline_part(lowered->outline, device, chunk)->part.slice == 0; /* or the first slice's */
@@ -153,12 +138,9 @@ static pc_code add_reduction(lowering *lowered, int device, int64_t position) {
     int64_t at = lowering_cell(lowered, device, pass.chunk);
     bool is_last = lowered->last_back[at] == position;
     const pc_chunk_outline *chunk = &outline->chunks_of[at];
-    const pc_group *const groups[2] = {pc_outline_reducing(outline), &outline->replicate};
-    pc_collective_course courses[2];
     pc_sendings bucket;
-    int count = reduction_courses(outline, device, pass.chunk, courses);
-    pc_code code =
-        bucket_sendings(lowered, groups, courses, count, is_last ? 1 : chunk->buckets, chunk->reduce_ps, &bucket);
+    pc_bucket_courses courses = pc_outline_reduction(outline, device, pass.chunk);
+    pc_code code = bucket_sendings(lowered, &courses, is_last ? 1 : chunk->buckets, chunk->reduce_ps, &bucket);
     if (!code && is_last) code = wait_for_others(lowered, device, position);
     lowered->lanes.now = (pc_flow_note){.sort = PC_FLOW_REDUCE, .chunk = pass.chunk, .microbatch = -1};
     if (!is_last) return code ? code : add_to_stream(lowered, device, &bucket, after_pass(lowered, position));

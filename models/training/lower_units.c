@@ -6,13 +6,21 @@
 
 /* ---- what they send ---- */
 
-/* Takes alone_ps alone. */
+/* What goes over a group, and behind it folded experts' over their own replicas. Takes alone_ps alone. */
 static pc_code make_sendings(const lowering *lowered, const pc_group *group, pc_collective collective, double bytes,
-                             pc_time alone_ps, pc_sendings *sendings) {
-    pc_collective_course course =
-        pc_collective_course_of(&lowered->outline->spec->machine, group, collective, PC_ALGORITHM_BEST, bytes);
-    double stretch = course.seconds > 0 ? pc_time_to_seconds(alone_ps) / course.seconds : 1;
+                             double of_experts, pc_time alone_ps, pc_sendings *sendings) {
+    const pc_machine *machine = &lowered->outline->spec->machine;
+    const pc_group *replicas = &lowered->outline->experts.replicas;
+    pc_collective_course course = pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, bytes), next;
+    next = pc_collective_course_of(machine, replicas, collective, PC_ALGORITHM_BEST, of_experts);
+    double seconds = course.seconds + next.seconds;
+    double stretch = seconds > 0 ? pc_time_to_seconds(alone_ps) / seconds : 1;
+    pc_sendings behind;
     pc_code code = pc_lanes_sendings(&lowered->lanes, group, &course, stretch, sendings, lowered->error);
+    if (!code && next.phase_count > 0) {
+        code = pc_lanes_sendings(&lowered->lanes, replicas, &next, stretch, &behind, lowered->error);
+        if (!code) pc_sendings_append(sendings, &behind);
+    }
     if (!code) pc_sendings_fit(sendings, alone_ps);
     return code;
 }
@@ -20,14 +28,14 @@ static pc_code make_sendings(const lowering *lowered, const pc_group *group, pc_
 static pc_code make_size(const lowering *lowered, const pc_unit_traffic *x, pc_unit_sendings *made, int size) {
     const pc_outline *outline = lowered->outline;
     double share = x->gradient_bytes / outline->shard.ranks;
-    pc_code code = make_sendings(lowered, &outline->shard, PC_COLLECTIVE_ALL_GATHER, x->gathered_bytes, x->gather_ps,
-                                 &made->of[size].gather);
+    pc_code code = make_sendings(lowered, &outline->shard, PC_COLLECTIVE_ALL_GATHER, x->gathered_bytes,
+                                 x->expert_gathered_bytes, x->gather_ps, &made->of[size].gather);
     if (!code)
-        code = make_sendings(lowered, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, x->gradient_bytes, x->reduce_ps,
-                             &made->of[size].reduce);
-    return code || outline->replicate.ranks <= 1 ? code
-                                                 : make_sendings(lowered, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE,
-                                                                 share, x->replicate_ps, &made->of[size].replicate);
+        code = make_sendings(lowered, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, x->gradient_bytes,
+                             x->expert_gradient_bytes, x->reduce_ps, &made->of[size].reduce);
+    if (code || outline->replicate.ranks <= 1) return code;
+    return make_sendings(lowered, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, share, 0, x->replicate_ps,
+                         &made->of[size].replicate);
 }
 
 pc_code lowering_make_units(lowering *lowered) {

@@ -3,9 +3,11 @@
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
+#include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/offload_spec.h"
 #include "models/training/outline_balance.h"
+#include "models/training/outline_experts.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
@@ -140,6 +142,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
     int parts = pc_placement_parts(placement, cut.pp, cut.chunks);
     code = pc_cut_check(&spec->model, &cut, parts, error);
     if (!code) code = pc_ranks_place(&spec->machine, spec->order, counts_of(&cut), &ranks, error);
+    if (!code) code = pc_outline_check_experts(spec, &cut, &ranks, error);
     if (code || cut.shard_group == 0 || pc_ranks_join(&ranks, PC_AXIS_DP, PC_AXIS_CP, NULL)) return code;
     return pc_error_set(
         error, PC_ERROR_INPUT,
@@ -296,6 +299,9 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
+    outline->experts.etp = outline->tp;
+    if (pc_cut_folds_experts(&spec->model, cut))
+        outline->experts = places ? places->experts : pc_outline_place_experts(outline);
     split_replicas(outline);
     code = pc_outline_balance(outline, error);
     if (!code) code = add_parts(outline, error);
@@ -359,7 +365,7 @@ int64_t pc_outline_room(const pc_outline *outline, int device) {
 
 double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass) {
     const pc_pass_cost *x = &pc_outline_part(outline, device, pass.chunk)->pass[pass.kind];
-    return (x->compute_s + x->tp_s + x->cp_s) * outline->pace;
+    return pc_pass_alone_s(x) * outline->pace;
 }
 
 static pc_time with_units(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
@@ -500,12 +506,12 @@ void pc_outline_set_ready(const pc_outline *outline, int device, pc_costs *costs
 
 bool pc_outline_gathers_first(const pc_outline *outline) {
     bool once = outline->cut.zero == 1 || outline->cut.zero == 2 || pc_outline_gathers_once(outline);
-    return once && outline->dp.ranks > 1;
+    return once && pc_outline_has_replicas(outline);
 }
 
 bool pc_outline_reduces_behind(const pc_outline *outline) {
     bool in_passes = outline->cut.zero == 3 || (outline->cut.zero == 2 && !outline->spec->overlaps_gradients);
-    return outline->dp.ranks > 1 && (!in_passes || pc_outline_reduces_last(outline));
+    return pc_outline_has_replicas(outline) && (!in_passes || pc_outline_reduces_last(outline));
 }
 
 bool pc_outline_overlaps_gradients(const pc_outline *outline) {

@@ -6,6 +6,7 @@
 
 #include "engine/error.h"
 #include "engine/simtime.h"
+#include "models/cost/dispatch.h"
 #include "models/schedule/costs.h"
 #include "models/training/iteration.h"
 #include "models/training/owners.h"
@@ -22,12 +23,18 @@ typedef struct pc_pass_cost {
     double cp_s;      /* how much longer those of context parallelism then make it */
     double tp_s;      /* how much longer collectives of tensor parallelism make it: those that neither kernels hide nor
                        * the GPU's waiting for launches */
+    double ep_s;      /* how much longer dispatch and combine do, behind both */
     double tp_bytes;  /* what they all send */
-    double cp_bytes;
+    double cp_bytes, ep_bytes;
     double standard_error_s;
     double flops;
     double head_share, embedding_share; /* of kernel_s, where ZeRO 3 has units (outline_units.h); else 0 */
 } pc_pass_cost;
+
+/* All that the pass takes alone. */
+static inline double pc_pass_alone_s(const pc_pass_cost *pass) {
+    return pass->compute_s + pass->tp_s + pass->cp_s + pass->ep_s;
+}
 
 /* What a collective takes alone, and what each of its ranks sends for it. */
 typedef struct pc_alone {
@@ -42,17 +49,19 @@ typedef struct pc_part_cost {
     pc_part part;
     pc_pass_cost pass[PC_PASS_KINDS]; /* of the kinds that the schedule has */
     pc_part_activation activation;
-    int64_t pooled, hidden; /* of a microbatch, in CUDA graphs' pools (graph_pools.h) */
-    int64_t parameters;     /* of one TP rank */
-    int64_t trained;        /* of them, those that have gradients (pc_part_trained) */
-    int64_t low_weights;    /* of them, those that a recipe has in few bits (pc_part_low_weights) */
+    int64_t pooled, hidden;                    /* of a microbatch, in CUDA graphs' pools (graph_pools.h) */
+    int64_t parameters;                        /* of one TP rank */
+    int64_t trained;                           /* of them, those that have gradients (pc_part_trained) */
+    int64_t low_weights;                       /* of them, those that a recipe has in few bits (pc_part_low_weights) */
+    int64_t expert_parameters, expert_trained; /* of both, those of experts that are folded; else 0 */
 } pc_part_cost;
 
 /* What a unit of ZeRO 3 takes when alone, and what a GPU sends for it. Its copies are kernels. */
 typedef struct pc_unit_traffic {
     pc_time gather_ps, reduce_ps, replicate_ps, copy_out_ps, copy_in_ps;
     double gather_bytes, reduce_bytes;
-    double gathered_bytes, gradient_bytes; /* the whole tensors' */
+    double gathered_bytes, gradient_bytes; /* the whole tensors', but for folded experts */
+    double expert_gathered_bytes, expert_gradient_bytes;
 } pc_unit_traffic;
 
 /* A chunk's: its ends, and `count` units of layers, of which one has what is left. Zeroed where ZeRO 3 has none. */
@@ -61,6 +70,12 @@ typedef struct pc_chunk_units {
     int count;
     double each_share; /* of the layers */
 } pc_chunk_units;
+
+/* Where experts lie that are folded (outline_experts.h): who shares those of a layer, and who has the same ones, adds
+ * up their gradients and, with ZeRO, shares their state. Zeroed where experts are with the other parameters. */
+typedef struct pc_expert_places {
+    pc_group ep, etp, replicas; /* etp: who cuts an expert */
+} pc_expert_places;
 
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */
 typedef struct pc_chunk_outline {
@@ -73,9 +88,10 @@ typedef struct pc_chunk_outline {
 } pc_chunk_outline;
 
 typedef struct pc_device_outline {
-    int64_t parameter_count; /* of all its chunks, a shared embedding once */
-    int64_t trained_count;   /* of them, those that have gradients */
-    int64_t low_weights;     /* of all, those of few bits */
+    int64_t parameter_count;              /* of all its chunks, a shared embedding once */
+    int64_t trained_count;                /* of them, those that have gradients */
+    int64_t low_weights;                  /* of all, those of few bits */
+    int64_t expert_count, expert_trained; /* of both, those of folded experts */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t workspace_bytes; /* of the buffers, what libraries keep: dummy gradients (dummy_wgrad.h) */
     int64_t graph_bytes;     /* of them, what passes work with in a graph of the whole iteration */
@@ -111,7 +127,8 @@ typedef struct pc_outline {
                           * with ZeRO, share its state; twice as   many where a schedule has two replicas */
     pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
                                 * rank, unless the cut has a shard_group */
-    int32_t *layers_of_part;   /* of BALANCED, [parts], which `cut` then has as a list; owned */
+    pc_expert_places experts;
+    int32_t *layers_of_part; /* of BALANCED, [parts], which `cut` then has as a list; owned */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */

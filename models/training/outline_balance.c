@@ -25,7 +25,7 @@ static pc_code find_part_s(const pc_outline *outline, pc_collective_memo *memo, 
                              : pc_part_cost_make(outline, memo, &cost, error);
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
             if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
-                *seconds += cost.pass[kind].compute_s + cost.pass[kind].tp_s + cost.pass[kind].cp_s;
+                *seconds += pc_pass_alone_s(&cost.pass[kind]);
     }
     return code;
 }

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/hash.h"
+#include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
@@ -28,15 +29,17 @@ void pc_outline_memo_free(pc_outline_memo *memo) {
 /* ---- places ---- */
 
 static uint64_t hash_places(const pc_outline_places *places) {
-    int32_t numbers[PC_AXES + 5] = {places->tp, places->pp, places->dp, places->cp, places->exchange};
-    for (int i = 0; i < PC_AXES; i++) numbers[5 + i] = (int32_t)places->order.axis[i];
+    int32_t numbers[PC_AXES + 7] = {places->tp,       places->pp, places->dp, places->cp,
+                                    places->exchange, places->ep, places->etp};
+    for (int i = 0; i < PC_AXES; i++) numbers[7 + i] = (int32_t)places->order.axis[i];
     return pc_hash_bytes(numbers, sizeof numbers);
 }
 
 static bool is_same_places(const pc_outline_places *a, const pc_outline_places *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
-    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->exchange == b->exchange;
+    return a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->exchange == b->exchange &&
+           a->ep == b->ep && a->etp == b->etp;
 }
 
 /* Heads are exchanged among neighbours, keys go round one of each row of them. */
@@ -65,6 +68,8 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
                                 .dp = outline->cut.dp,
                                 .cp = pc_cut_cp(&outline->cut),
                                 .exchange = pc_cut_exchange(&outline->spec->model, &outline->cut)};
+    bool is_folded = pc_cut_folds_experts(&outline->spec->model, &outline->cut);
+    if (is_folded) wanted.ep = pc_cut_ep(&outline->cut), wanted.etp = pc_cut_etp(&outline->cut);
     pc_outline_places *known = &memo->places[hash_places(&wanted) % PC_OUTLINE_MEMO_PLACES];
     *places = known;
     if (is_same_places(known, &wanted)) return PC_OK;
@@ -75,6 +80,7 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
     for (int d = 0; d < wanted.pp && wanted.pp > 1; d++)
         wanted.hop[d] = pc_hop_between(machine, &outline->ranks, d, (d + 1) % wanted.pp);
     if (wanted.cp > 1) pc_outline_place_context(outline, &wanted);
+    if (is_folded) wanted.experts = pc_outline_place_experts(outline);
     pc_free(known->hop);
     *known = wanted;
     return PC_OK;
@@ -121,6 +127,16 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
     if (pc_cut_cp(&outline->cut) == 1) return;
     put(writer, numbers, sizeof numbers);
     for (int i = 0; i <= PC_GROUP_CP_RING; i++) put_group(writer, &outline->cp_groups[i]);
+}
+
+/* Zeros where experts are not folded. */
+static void put_experts(key_writer *writer, const pc_outline *outline) {
+    const int64_t numbers[] = {pc_cut_ep(&outline->cut), pc_cut_etp(&outline->cut), outline->cut.dispatcher,
+                               outline->cut.fp8_dispatch};
+    if (!pc_cut_folds_experts(&outline->spec->model, &outline->cut)) return;
+    put(writer, numbers, sizeof numbers);
+    put_group(writer, &outline->experts.ep);
+    put_group(writer, &outline->experts.etp);
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {
@@ -192,6 +208,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
     put(&writer, numbers, sizeof numbers);
     put_group(&writer, &outline->tp);
     put_context(&writer, outline);
+    put_experts(&writer, outline);
     return writer.key;
 }
 

@@ -17,6 +17,8 @@ typedef struct pc_outline_places {
     int exchange; /* of context parallelism; the rest is not set where it has one rank */
     pc_group cp_groups[PC_GROUPS], replicas;
     pc_hop cp_hop;
+    int ep, etp; /* 0: experts are not folded */
+    pc_expert_places experts;
     pc_hop *hop; /* [pp]: from every stage to the next; owned */
 } pc_outline_places;
 

@@ -1,6 +1,7 @@
 #include "models/training/outline_units.h"
 
 #include "engine/numbers.h"
+#include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
@@ -11,7 +12,7 @@ bool pc_outline_has_wide_shards(const pc_outline *outline) {
 }
 
 bool pc_outline_has_units(const pc_outline *outline) {
-    return outline->cut.zero == 3 && outline->spec->unit == PC_UNIT_LAYER && outline->dp.ranks > 1;
+    return outline->cut.zero == 3 && outline->spec->unit == PC_UNIT_LAYER && pc_outline_has_replicas(outline);
 }
 
 /* torchtitan's `default` (torchtitan/parallelize: get_fsdp_reshard_after_forward_policy): gathers of every microbatch
@@ -82,26 +83,53 @@ static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_colle
     return pc_outline_alone(&outline->spec->machine, group, collective, bytes);
 }
 
-/* `gathered` bytes of parameters, so many of them `trained`. */
-static pc_code fill_traffic(const pc_outline *outline, double trained, double gathered, pc_unit_traffic *x,
-                            pc_error *error) {
-    double gradients = trained * pc_cut_gradient_bytes(&outline->cut);
+/* Parameters of a unit, or of some of its layers. */
+typedef struct unit_size {
+    double trained, gathered;               /* gathered: bytes. Without folded experts, */
+    double expert_trained, expert_gathered; /* and of those */
+} unit_size;
+
+static unit_size times(unit_size size, double count) {
+    return (unit_size){size.trained * count, size.gathered * count, size.expert_trained * count,
+                       size.expert_gathered * count};
+}
+
+/* Over the ranks that share them: folded experts have their own, behind the others. */
+static pc_alone with_experts(const pc_outline *outline, pc_collective collective, double bytes, double of_experts) {
+    pc_alone all = alone(outline, &outline->shard, collective, bytes);
+    if (!(of_experts > 0)) return all;
+    pc_alone experts = alone(outline, &outline->experts.replicas, collective, of_experts);
+    return (pc_alone){all.seconds + experts.seconds, all.sent_bytes + experts.sent_bytes};
+}
+
+static double share_copy_s(const pc_outline *outline, double bytes, double of_experts) {
+    double all = pc_outline_share_copy_s(outline, bytes, outline->shard.ranks);
+    return of_experts > 0 ? all + pc_outline_share_copy_s(outline, of_experts, outline->experts.replicas.ranks) : all;
+}
+
+static pc_code fill_traffic(const pc_outline *outline, unit_size size, pc_unit_traffic *x, pc_error *error) {
+    double trained = size.trained + size.expert_trained, gathered = size.gathered + size.expert_gathered;
+    double gradients = size.trained * pc_cut_gradient_bytes(&outline->cut);
+    double of_experts = size.expert_trained * pc_cut_gradient_bytes(&outline->cut);
     *x = (pc_unit_traffic){0};
     if (!(gathered > 0)) return PC_OK;
-    pc_alone gather = alone(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, gathered);
-    pc_alone reduce = alone(outline, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, gradients);
+    pc_alone gather = with_experts(outline, PC_COLLECTIVE_ALL_GATHER, size.gathered, size.expert_gathered);
+    pc_alone reduce = with_experts(outline, PC_COLLECTIVE_REDUCE_SCATTER, gradients, of_experts);
     pc_alone replicate = {0};
     if (outline->replicate.ranks > 1)
         replicate = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, gradients / outline->shard.ranks);
     bool copies_out = outline->spec->fsdp_version == PC_FSDP_2;
-    x->gathered_bytes = gathered;
+    x->gathered_bytes = size.gathered;
     x->gradient_bytes = gradients;
+    x->expert_gathered_bytes = size.expert_gathered;
+    x->expert_gradient_bytes = of_experts;
     x->gather_bytes = gather.sent_bytes;
     x->reduce_bytes = reduce.sent_bytes + replicate.sent_bytes;
-    pc_code code = pc_outline_time("parameters", gather.seconds + pc_outline_share_copy_s(outline, gathered), 1,
-                                   &x->gather_ps, error);
+    pc_code code =
+        pc_outline_time("parameters", gather.seconds + share_copy_s(outline, size.gathered, size.expert_gathered), 1,
+                        &x->gather_ps, error);
     if (!code)
-        code = pc_outline_time("gradients", reduce.seconds + pc_outline_share_copy_s(outline, gradients), 1,
+        code = pc_outline_time("gradients", reduce.seconds + share_copy_s(outline, gradients, of_experts), 1,
                                &x->reduce_ps, error);
     if (!code) code = pc_outline_time("gradients", replicate.seconds, 1, &x->replicate_ps, error);
     if (!code && copies_out)
@@ -112,30 +140,39 @@ static pc_code fill_traffic(const pc_outline *outline, double trained, double ga
     return code;
 }
 
-/* Of a layer's parameters those of few bits come as such, if the recipe gathers them so. */
-static double layer_bytes(const pc_outline *outline, const pc_part_cost *part, double parameters) {
+/* Of a layer's parameters those of few bits come as such, if the recipe gathers them so: `low` of a part's. */
+static double layer_bytes(const pc_outline *outline, const pc_part_cost *part, int64_t low_weights, double parameters) {
     const pc_low_precision *low = &outline->spec->model.low;
-    double few = low->gathers_parameters ? (double)part->low_weights / (double)part->part.layers : 0;
+    double few = low->gathers_parameters ? (double)low_weights / (double)part->part.layers : 0;
     double sent =
-        few > 0 ? (double)pc_product_format_bytes(low->product[0], part->low_weights) / (double)part->part.layers : 0;
+        few > 0 ? (double)pc_product_format_bytes(low->product[0], low_weights) / (double)part->part.layers : 0;
     return (parameters - few) * PC_PARAMETER_BYTES + sent;
+}
+
+/* A mean layer. Of few bits are folded experts, as far as anything is. */
+static unit_size layer_size(const pc_outline *outline, const pc_part_cost *part, int64_t ends, int64_t trained_ends) {
+    double layers = (double)part->part.layers, experts = (double)part->expert_parameters / layers;
+    int64_t low_experts = pc_min(part->low_weights, part->expert_parameters);
+    double others = (double)(part->parameters - ends - part->expert_parameters) / layers;
+    return (unit_size){.trained = (double)(part->trained - trained_ends - part->expert_trained) / layers,
+                       .gathered = layer_bytes(outline, part, part->low_weights - low_experts, others),
+                       .expert_trained = (double)part->expert_trained / layers,
+                       .expert_gathered = experts > 0 ? layer_bytes(outline, part, low_experts, experts) : 0};
 }
 
 pc_code pc_outline_add_units(const pc_outline *outline, int device, int chunk, pc_chunk_units *units, pc_error *error) {
     const pc_part_cost *part = pc_outline_part(outline, device, chunk);
     int64_t layers = part->part.layers, a_unit = pc_min(layers_a_unit(outline), pc_max(layers, 1));
     int64_t ends = end_parameters(outline, &part->part);
-    double layer = layers > 0 ? (double)(part->parameters - ends) / (double)layers : 0;
-    double gathered = layers > 0 ? layer_bytes(outline, part, layer) : 0;
     int64_t trained_ends = end_trained(outline, &part->part);
-    double trained = layers > 0 ? (double)(part->trained - trained_ends) / (double)layers : 0;
+    unit_size layer = layers > 0 ? layer_size(outline, part, ends, trained_ends) : (unit_size){0};
     *units = (pc_chunk_units){.count = (int)pc_divide_up(layers, a_unit)};
     int64_t rest = layers - (units->count - 1) * a_unit;
     units->each_share = layers > 0 ? (double)a_unit / (double)layers : 0;
-    pc_code code = fill_traffic(outline, trained * (double)a_unit, gathered * (double)a_unit, &units->each, error);
-    if (!code) code = fill_traffic(outline, trained * (double)rest, gathered * (double)rest, &units->rest, error);
-    return code ? code
-                : fill_traffic(outline, (double)trained_ends, (double)ends * PC_PARAMETER_BYTES, &units->root, error);
+    const unit_size root = {(double)trained_ends, (double)ends * PC_PARAMETER_BYTES, 0, 0};
+    pc_code code = fill_traffic(outline, times(layer, (double)a_unit), &units->each, error);
+    if (!code) code = fill_traffic(outline, times(layer, (double)rest), &units->rest, error);
+    return code ? code : fill_traffic(outline, root, &units->root, error);
 }
 
 /* Of units that are gathered and reduced so often. */
@@ -254,22 +291,38 @@ static int64_t few_bytes(const pc_outline *outline, int64_t elements) {
 
 /* Of Megatron-FSDP, whose copies beyond the first are shared, too, unless they are transpositions, which passes make.
  */
-static int64_t narrow_share_bytes(const pc_outline *outline, const pc_device_outline *held) {
-    int64_t few = holds_few(outline) ? held->low_weights : 0;
+static int64_t narrow_share_bytes(const pc_outline *outline, int64_t count, int64_t few) {
     int64_t copies = pc_low_frozen_copies(&outline->spec->model.low);
-    return PC_PARAMETER_BYTES * (held->parameter_count - few) + (few > 0 ? copies * few_bytes(outline, few) : 0);
+    return PC_PARAMETER_BYTES * (count - few) + (few > 0 ? copies * few_bytes(outline, few) : 0);
 }
 
-/* What is frozen has no other copy than that of the passes. */
+/* Of few bits as many of folded experts' as of all. */
+static int64_t narrow_state_bytes(const pc_outline *outline, const pc_device_outline *held) {
+    int64_t few = holds_few(outline) ? held->low_weights : 0, of_experts = pc_min(few, held->expert_count);
+    int64_t dense = narrow_share_bytes(outline, held->parameter_count - held->expert_count, few - of_experts);
+    int64_t experts = narrow_share_bytes(outline, held->expert_count, of_experts);
+    return pc_divide_up(dense, outline->shard.ranks) + pc_divide_up(experts, pc_outline_expert_ranks(outline));
+}
+
+/* Of `all` parameters, so many of them `trained`. What is frozen has no other copy than that of the passes. */
+static void add_shards(const pc_outline *outline, int64_t trained, int64_t all, int64_t ranks,
+                       pc_device_outline *held) {
+    int64_t frozen = all - trained;
+    held->fixed_gradients += pc_divide_up(SHARD_BYTES * trained, ranks);
+    held->fixed_parameters += pc_divide_up(SHARD_BYTES * trained + PC_PARAMETER_BYTES * frozen, ranks);
+    held->fixed_optimizer += pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, trained), ranks);
+}
+
 void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held) {
-    int64_t count = held->trained_count, frozen = held->parameter_count - count, ranks = outline->shard.ranks;
+    int64_t count = held->trained_count;
     int whole = outline->spec->fsdp_version == PC_FSDP_1 ? PC_PARAMETER_BYTES : pc_cut_gradient_bytes(&outline->cut);
     if (pc_outline_has_wide_shards(outline)) {
-        held->fixed_gradients = pc_divide_up(SHARD_BYTES * count, ranks);
-        held->fixed_parameters = pc_divide_up(SHARD_BYTES * count + PC_PARAMETER_BYTES * frozen, ranks);
-        held->fixed_optimizer = pc_divide_up(pc_optimizer_moment_bytes(&outline->cut.optimizer, count), ranks);
+        held->fixed_gradients = held->fixed_parameters = held->fixed_optimizer = 0;
+        add_shards(outline, count - held->expert_trained, held->parameter_count - held->expert_count,
+                   outline->shard.ranks, held);
+        add_shards(outline, held->expert_trained, held->expert_count, pc_outline_expert_ranks(outline), held);
     } else {
-        held->fixed_parameters = pc_divide_up(narrow_share_bytes(outline, held), ranks);
+        held->fixed_parameters = narrow_state_bytes(outline, held);
     }
     if (pc_outline_reduces_last(outline)) held->fixed_gradients += whole * count;
 }

@@ -14,6 +14,7 @@
 #include "models/training/pass_costs.h"
 
 #include "models/training/graph_pools.h"
+#include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
 #include "models/workload/offload_choice.h"
 
@@ -28,9 +29,14 @@ bool pc_operation_is_collective(const pc_operation *operation) {
     return operation->kind >= PC_OPERATION_ALL_REDUCE;
 }
 
+bool pc_operation_is_exchange(const pc_operation *operation) {
+    return operation->kind == PC_OPERATION_DISPATCH || operation->kind == PC_OPERATION_COMBINE;
+}
+
 const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective) {
-    bool is_tp = collective->group == PC_GROUP_TP || collective->group == PC_GROUP_ETP;
-    return is_tp ? &outline->tp : &outline->cp_groups[collective->group];
+    if (collective->group == PC_GROUP_EP) return &outline->experts.ep;
+    if (collective->group == PC_GROUP_ETP) return &outline->experts.etp;
+    return collective->group == PC_GROUP_TP ? &outline->tp : &outline->cp_groups[collective->group];
 }
 
 pc_collective_course pc_outline_course(const pc_outline *outline, const pc_operation *collective) {
@@ -42,21 +48,27 @@ pc_collective_course pc_outline_course(const pc_outline *outline, const pc_opera
     };
     const pc_machine *machine = &outline->spec->machine;
     double bytes = (double)collective->size_bytes;
+    if (pc_operation_is_exchange(collective)) return pc_outline_exchange(outline, collective);
     if (collective->kind == PC_OPERATION_RING) return pc_message_course(machine, &outline->cp_hop, bytes);
     return pc_collective_course_of(machine, pc_outline_group(outline, collective), collectives[collective->kind],
                                    PC_ALGORITHM_BEST, bytes);
 }
 
+/* Exchanges of one model and cut differ in their rows alone. */
+static bool is_known(const pc_collective_memo *memo, int number, const pc_operation *x) {
+    return memo->known[number].kind == x->kind && memo->known[number].group == x->group &&
+           memo->known[number].size_bytes == x->size_bytes && memo->known[number].rows == x->rows;
+}
+
 static pc_alone remember(pc_collective_memo *memo, const pc_operation *x) {
     for (int i = 0; i < memo->count; i++)
-        if (memo->known[i].kind == x->kind && memo->known[i].group == x->group &&
-            memo->known[i].size_bytes == x->size_bytes)
-            return memo->known[i].alone;
+        if (is_known(memo, i, x)) return memo->known[i].alone;
     pc_alone alone = pc_outline_alone_by(pc_outline_course(memo->outline, x));
     if (memo->count < PC_COLLECTIVE_MEMO) {
         memo->known[memo->count].kind = x->kind;
         memo->known[memo->count].group = x->group;
         memo->known[memo->count].size_bytes = x->size_bytes;
+        memo->known[memo->count].rows = x->rows;
         memo->known[memo->count++].alone = alone;
     }
     return alone;
@@ -99,22 +111,30 @@ static double exposed_of(const pc_outline *outline, const pc_operations *operati
     return exposed_in_pieces(outline->cost.kernel(outline->cost.self, product).seconds, seconds, outline->cut.tp);
 }
 
+/* What is left of `seconds` where the GPU waits for *idle_s anyway, which gets shorter by the rest. */
+static double hide(double seconds, double *idle_s) {
+    double hidden_s = fmin(seconds, *idle_s);
+    *idle_s -= hidden_s;
+    return seconds - hidden_s;
+}
+
 /* The collectives of a pass: what they send; and what they take, less what the kernels last that run beside them, and
  * less what the GPU waits for launches in all, first of tensor parallelism's. */
 static void add_collectives(const pc_outline *outline, pc_collective_memo *memo, const pc_operations *operations,
                             double idle_s, pc_pass_cost *pass) {
-    double tp_s = 0, cp_s = 0;
+    double tp_s = 0, cp_s = 0, ep_s = 0;
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (!pc_operation_is_collective(x)) continue;
         pc_alone alone = remember(memo, x);
-        bool is_tp = x->group == PC_GROUP_TP;
-        *(is_tp ? &tp_s : &cp_s) += (double)x->repeat * exposed_of(outline, operations, i, alone.seconds);
-        *(is_tp ? &pass->tp_bytes : &pass->cp_bytes) += (double)x->repeat * alone.sent_bytes;
+        bool is_tp = x->group == PC_GROUP_TP, is_ep = x->group >= PC_GROUP_EP;
+        double exposed_s = exposed_of(outline, operations, i, alone.seconds);
+        *(is_ep ? &ep_s : is_tp ? &tp_s : &cp_s) += (double)x->repeat * exposed_s;
+        *(is_ep ? &pass->ep_bytes : is_tp ? &pass->tp_bytes : &pass->cp_bytes) += (double)x->repeat * alone.sent_bytes;
     }
-    pass->tp_s = tp_s > idle_s ? tp_s - idle_s : 0;
-    double left_s = idle_s > tp_s ? idle_s - tp_s : 0;
-    pass->cp_s = cp_s > left_s ? cp_s - left_s : 0;
+    pass->tp_s = hide(tp_s, &idle_s);
+    pass->cp_s = hide(cp_s, &idle_s);
+    pass->ep_s = hide(ep_s, &idle_s);
 }
 
 double pc_outline_host_s(const pc_outline *outline, const pc_part_cost *part, pc_pass_kind kind,
@@ -184,5 +204,9 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
     if (!code)
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     if (!code) made->trained = pc_part_trained(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
+    if (code || !pc_cut_folds_experts(&spec->model, &outline->cut)) return code;
+    bool is_frozen = pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS;
+    made->expert_parameters = pc_part_experts(&spec->model, &outline->cut, &made->part);
+    made->expert_trained = is_frozen ? 0 : made->expert_parameters;
     return code;
 }

@@ -12,7 +12,7 @@ typedef struct pc_collective_memo {
     struct {
         pc_operation_group group;
         pc_operation_kind kind;
-        int64_t size_bytes;
+        int64_t size_bytes, rows;
         pc_alone alone;
     } known[PC_COLLECTIVE_MEMO];
 } pc_collective_memo;
@@ -31,6 +31,9 @@ pc_pass_forms pc_outline_forms(const pc_outline *outline);
 pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, pc_part_cost *made, pc_error *error);
 
 bool pc_operation_is_collective(const pc_operation *operation);
+
+/* Of them, those that bring tokens to experts and back. */
+bool pc_operation_is_exchange(const pc_operation *operation);
 
 /* Who takes part in it, of an outline whose groups are there; and what it is, alone. */
 const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective);

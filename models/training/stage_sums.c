@@ -13,17 +13,22 @@ pc_stage_sums pc_outline_sum_stage(const pc_outline *outline, int device) {
             sums.compute_s += times * x->compute_s * outline->pace;
             sums.tp_s += times * x->tp_s * outline->pace;
             sums.cp_s += times * x->cp_s * outline->pace;
+            sums.ep_s += times * x->ep_s * outline->pace;
             sums.standard_error_s += times * x->standard_error_s * outline->pace;
             sums.flops += times * x->flops;
         }
     return sums;
 }
 
+static double all_of(const pc_stage_sums *sums) {
+    return sums->compute_s + sums->tp_s + sums->cp_s + sums->ep_s;
+}
+
 pc_stage_sums pc_outline_sum_busiest(const pc_outline *outline) {
     pc_stage_sums most = pc_outline_sum_stage(outline, 0);
     for (int d = 1; d < outline->devices; d++) {
         pc_stage_sums sums = pc_outline_sum_stage(outline, d);
-        if (sums.compute_s + sums.tp_s + sums.cp_s > most.compute_s + most.tp_s + most.cp_s) most = sums;
+        if (all_of(&sums) > all_of(&most)) most = sums;
     }
     return most;
 }

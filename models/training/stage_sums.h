@@ -6,7 +6,7 @@
 
 /* Of an iteration, at the outline's pace, on one GPU. */
 typedef struct pc_stage_sums {
-    double compute_s, tp_s, cp_s, standard_error_s, flops;
+    double compute_s, tp_s, cp_s, ep_s, standard_error_s, flops;
 } pc_stage_sums;
 
 pc_stage_sums pc_outline_sum_stage(const pc_outline *outline, int device);

@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/training/buckets.h"
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
 #include "models/workload/dummy_wgrad.h"
@@ -11,9 +12,6 @@
 
 #include <stddef.h>
 
-/* A bound on what a tiny bucket can make of a large chunk. */
-enum { BUCKETS_MAX = 65536 };
-
 pc_group pc_outline_pair(const pc_outline *outline, int stage, int other) {
     pc_hop hop = pc_hop_between(&outline->spec->machine, &outline->ranks, stage, other);
     return pc_group_of_hop(&hop);
@@ -21,115 +19,6 @@ pc_group pc_outline_pair(const pc_outline *outline, int stage, int other) {
 
 static pc_alone alone(const pc_outline *outline, const pc_group *group, pc_collective collective, double bytes) {
     return pc_outline_alone(&outline->spec->machine, group, collective, bytes);
-}
-
-/* ---- collectives of data parallelism ---- */
-
-/* One rank has nobody to give to: all that it has is its own, as without ZeRO. */
-static bool gives_tensors(const pc_outline *outline) {
-    return outline->dp.ranks > 1 && pc_cut_gives_tensors(&outline->cut);
-}
-
-/* Megatron's least bucket, 40 million gradients of whatever size (`ddp_bucket_size`; beyond 40 replicas it takes a
- * million a replica); and how many it takes until more of them change little. */
-enum { USUAL_BUCKET_GRADIENTS = 40000000, USUAL_BUCKETS_MAX = 16 };
-
-/* Where a whole chunk's gradients or parameters are never there at once (ZeRO 2 and 3), a bucket is a layer at most. */
-static int32_t count_buckets(const pc_outline *outline, const pc_part_cost *part) {
-    int64_t each = pc_cut_gradient_bytes(&outline->cut), given = outline->spec->bucket_bytes;
-    int64_t bucket = given > 0 ? given : USUAL_BUCKET_GRADIENTS * each;
-    int64_t in_them = outline->cut.zero == 3 ? part->parameters : part->trained;
-    int64_t layers = part->part.layers, count = (in_them * each - 1) / bucket + 1;
-    if (given == 0 && count > USUAL_BUCKETS_MAX) count = USUAL_BUCKETS_MAX;
-    if (outline->cut.zero >= 2 && count < layers) count = layers;
-    return (int32_t)(count < 1 ? 1 : count > BUCKETS_MAX ? BUCKETS_MAX : count);
-}
-
-double pc_outline_gradient_bytes(const pc_outline *outline, int device, int chunk) {
-    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    return (double)outline->part_costs[x->sort].trained * pc_cut_gradient_bytes(&outline->cut) / x->buckets;
-}
-
-/* What a gather of parameters carries: all that ZeRO 3 has cut, otherwise what the step has changed; few bits for those
- * of the recipe, if it gathers them so. */
-static double gathered_bytes(const pc_outline *outline, int device, int chunk) {
-    const pc_low_precision *low = &outline->spec->model.low;
-    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    const pc_part_cost *part = &outline->part_costs[x->sort];
-    bool is_frozen = pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS && outline->cut.zero < 3;
-    int64_t gathered = outline->cut.zero < 3 ? part->trained : part->parameters;
-    if (part->low_weights == 0 || !low->gathers_parameters || is_frozen)
-        return (double)gathered * PC_PARAMETER_BYTES / x->buckets;
-    double wide = (double)(gathered - part->low_weights) * PC_PARAMETER_BYTES;
-    return (wide + (double)pc_product_format_bytes(low->product[0], part->low_weights)) / x->buckets;
-}
-
-pc_collective pc_outline_reduction(const pc_outline *outline) {
-    bool is_whole = outline->cut.zero == 0 || gives_tensors(outline);
-    return is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
-}
-
-const pc_group *pc_outline_reducing(const pc_outline *outline) {
-    return gives_tensors(outline) ? &outline->dp : &outline->shard;
-}
-
-bool pc_outline_reduces_twice(const pc_outline *outline) {
-    return outline->replicate.ranks > 1 && !gives_tensors(outline);
-}
-
-pc_collective_course pc_outline_gathering(const pc_outline *outline, int device, int chunk) {
-    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    const pc_device_outline *held = &outline->device[device];
-    if (!gives_tensors(outline))
-        return pc_collective_course_of(&outline->spec->machine, &outline->shard, PC_COLLECTIVE_ALL_GATHER,
-                                       PC_ALGORITHM_BEST, gathered_bytes(outline, device, chunk));
-    double share = (double)outline->part_costs[x->sort].parameters / (double)held->parameter_count / x->buckets;
-    return pc_course_share(&held->owners.course, share);
-}
-
-/* A neighbour that holds the same sort of part, or NULL. */
-static const pc_chunk_outline *find_like(const pc_outline *outline, int device, int chunk) {
-    const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    if (chunk > 0 && x[-1].sort == x->sort) return &x[-1];
-    return device > 0 && x[-outline->chunks].sort == x->sort ? &x[-outline->chunks] : NULL;
-}
-
-/* Of a bucket; a group that shards it in pieces reduces each with those of the other groups. */
-static pc_alone reduce(const pc_outline *outline, double bytes) {
-    pc_alone in_group = alone(outline, pc_outline_reducing(outline), pc_outline_reduction(outline), bytes);
-    if (!pc_outline_reduces_twice(outline)) return in_group;
-    pc_alone over_groups = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, bytes / outline->shard.ranks);
-    return (pc_alone){in_group.seconds + over_groups.seconds, in_group.sent_bytes + over_groups.sent_bytes};
-}
-
-static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_error *error) {
-    pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    pc_alone gathering = pc_outline_alone_by(pc_outline_gathering(outline, device, chunk));
-    x->gather_bytes = gathering.sent_bytes;
-    double copied_s = pc_outline_share_copy_s(outline, gathered_bytes(outline, device, chunk));
-    return pc_outline_time("parameters", gathering.seconds + copied_s, x->buckets, &x->gather_ps, error);
-}
-
-/* The reduction of gradients; and, where each rank steps its share of them alone, the gathering of parameters. Of the
- * slices of a sequence the first has them, whose backward pass is the last of its microbatch. */
-static pc_code add_chunk(pc_outline *outline, int device, int chunk, pc_error *error) {
-    pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
-    const pc_chunk_outline *like = find_like(outline, device, chunk);
-    if (like) {
-        bool is_later = outline->part_costs[x->sort].part.slice > 0;
-        *x = *like;
-        return !is_later && gives_tensors(outline) ? add_gathering(outline, device, chunk, error) : PC_OK;
-    }
-    x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
-    if (outline->dp.ranks <= 1 || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
-    if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
-        return error ? error->code : PC_ERROR_INPUT;
-    pc_alone reduction = reduce(outline, pc_outline_gradient_bytes(outline, device, chunk));
-    x->reduce_bytes = reduction.sent_bytes;
-    double seconds =
-        reduction.seconds + pc_outline_share_copy_s(outline, pc_outline_gradient_bytes(outline, device, chunk));
-    pc_code code = pc_outline_time("gradients", seconds, x->buckets, &x->reduce_ps, error);
-    return code || outline->cut.zero == 0 ? code : add_gathering(outline, device, chunk, error);
 }
 
 double pc_outline_tied_bytes(const pc_outline *outline) {
@@ -279,9 +168,10 @@ static int step_launches(const pc_outline *outline) {
 
 /* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
-    if (gives_tensors(outline)) return held->owners.fullest;
-    int64_t dp = outline->cut.zero >= 1 ? outline->shard.ranks : 1;
-    return pc_divide_up(held->trained_count, dp);
+    if (pc_outline_gives_tensors(outline)) return held->owners.fullest;
+    bool is_shared = outline->cut.zero >= 1;
+    int64_t of_experts = pc_divide_up(held->expert_trained, is_shared ? pc_outline_expert_ranks(outline) : 1);
+    return pc_divide_up(held->trained_count - held->expert_trained, is_shared ? outline->shard.ranks : 1) + of_experts;
 }
 
 /* Every rank zeroes all the gradients that it holds. What is on the host the CPU steps (state_host.c): of its
@@ -289,7 +179,7 @@ static int64_t stepped(const pc_outline *outline, const pc_device_outline *held)
 static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
-    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count &&
+    bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count && x[-1].expert_trained == x->expert_trained &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest &&
                         x[-1].owners.most_step_ps == x->owners.most_step_ps;
     if (is_as_before) {
@@ -338,7 +228,7 @@ static int64_t in_buckets(int64_t count, int64_t buckets) {
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
     int64_t boundary = pc_outline_boundary_bytes(outline), most = 0;
-    int zero = outline->dp.ranks > 1 ? outline->cut.zero : 0;
+    int zero = pc_outline_has_replicas(outline) ? outline->cut.zero : 0;
     if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
@@ -384,17 +274,31 @@ static int64_t low_weight_bytes(const pc_outline *outline, const pc_device_outli
 
 /* Whether state and step go by tensors. */
 static bool looks_at_tensors(const pc_outline *outline) {
-    return gives_tensors(outline) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
+    return pc_outline_gives_tensors(outline) || pc_optimizer_takes_tensors(&outline->cut.optimizer);
+}
+
+static pc_state_bytes state_over(const pc_outline *outline, int ranks, int64_t count) {
+    pc_cut shared = outline->cut;
+    shared.dp = ranks;
+    shared.cp = 1;
+    return pc_state_of(&shared, count);
+}
+
+/* Of so many parameters, some of which are folded experts' and have their own replicas. */
+static pc_state_bytes state_of(const pc_outline *outline, int64_t count, int64_t of_experts) {
+    pc_state_bytes sum = state_over(outline, outline->shard.ranks, count - of_experts);
+    if (of_experts == 0) return sum;
+    pc_state_bytes experts = state_over(outline, pc_outline_expert_ranks(outline), of_experts);
+    return (pc_state_bytes){sum.parameters + experts.parameters, sum.gradients + experts.gradients,
+                            sum.optimizer + experts.optimizer};
 }
 
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
-    pc_cut shared = outline->cut;
-    shared.dp = outline->shard.ranks;
-    shared.cp = 1;
-    pc_state_bytes all = pc_state_of(&shared, x->parameter_count), state = pc_state_of(&shared, x->trained_count);
-    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, shared.dp);
+    pc_state_bytes all = state_of(outline, x->parameter_count, x->expert_count);
+    pc_state_bytes state = state_of(outline, x->trained_count, x->expert_trained);
+    x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, outline->shard.ranks);
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
@@ -440,7 +344,7 @@ static pc_code price_tensor(const pc_outline *outline, pc_tensor_sort *sort, pc_
 /* Where nobody shares them, all are the rank's own. */
 static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
     const pc_group own = {.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    const pc_group *group = gives_tensors(outline) ? &outline->shard : &own;
+    const pc_group *group = pc_outline_gives_tensors(outline) ? &outline->shard : &own;
     pc_code code = PC_OK;
     int count = 0;
     pc_tensor_sort *sorts = pc_alloc((size_t)outline->chunks * PC_TENSOR_SORTS_MAX, sizeof *sorts);
@@ -462,6 +366,8 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
         x->parameter_count += pc_outline_part(outline, d, c)->parameters;
         x->trained_count += pc_outline_part(outline, d, c)->trained;
         x->low_weights += pc_outline_part(outline, d, c)->low_weights;
+        x->expert_count += pc_outline_part(outline, d, c)->expert_parameters;
+        x->expert_trained += pc_outline_part(outline, d, c)->expert_trained;
     }
     if (!looks_at_tensors(outline)) return PC_OK;
     if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
@@ -473,7 +379,7 @@ pc_code pc_outline_add_state(pc_outline *outline, pc_error *error) {
     pc_code code = add_group_collectives(outline, error);
     for (int d = 0; !code && d < outline->devices; d++) {
         code = add_parameters(outline, d, error);
-        for (int c = 0; !code && c < outline->chunks; c++) code = add_chunk(outline, d, c, error);
+        for (int c = 0; !code && c < outline->chunks; c++) code = pc_outline_add_buckets(outline, d, c, error);
         add_memory(outline, d);
         if (!code) code = add_slowed(outline, d, error);
         if (!code) code = add_step(outline, d, error);

@@ -19,18 +19,4 @@ double pc_outline_tied_bytes(const pc_outline *outline);
 
 enum { PC_PARAMETER_BYTES = 2 };
 
-/* Of one of the chunk's buckets: those parameters that are trained. */
-double pc_outline_gradient_bytes(const pc_outline *outline, int device, int chunk);
-
-/* What the gradients of one bucket go through over the group that pc_outline_reducing gives. That is outline->shard,
- * and a share of them is then all-reduced over outline->replicate, if that has ranks. Where whole tensors are given to
- * ranks it is all of outline->dp, and there is no second one. */
-pc_collective pc_outline_reduction(const pc_outline *outline);
-const pc_group *pc_outline_reducing(const pc_outline *outline);
-bool pc_outline_reduces_twice(const pc_outline *outline);
-
-/* What brings the parameters of one bucket back, over outline->shard: an all-gather; or, where whole tensors are given
- * to ranks, the bucket's part of their broadcasts. */
-pc_collective_course pc_outline_gathering(const pc_outline *outline, int device, int chunk);
-
 #endif

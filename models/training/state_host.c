@@ -26,9 +26,9 @@ double pc_outline_host_step_s(const pc_outline *outline, int64_t count) {
     return outline->cut.offload.overlaps_copies ? fmax(step_s, fmax(out_s, back_s)) : out_s + step_s + back_s;
 }
 
-double pc_outline_share_copy_s(const pc_outline *outline, double bucket_bytes) {
+double pc_outline_share_copy_s(const pc_outline *outline, double bucket_bytes, int ranks) {
     if (!has_shares(outline)) return 0;
-    return bucket_bytes / outline->shard.ranks / pc_machine_host_link(&outline->spec->machine);
+    return bucket_bytes / ranks / pc_machine_host_link(&outline->spec->machine);
 }
 
 /* With an fp32 gradient of each on the host, in pinned memory. */

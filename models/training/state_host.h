@@ -18,7 +18,7 @@ int64_t pc_outline_stepped_by_host(const pc_outline *outline, int64_t stepped);
 double pc_outline_host_step_s(const pc_outline *outline, int64_t count);
 
 /* What the share of a gathered or reduced bucket of so many bytes takes on its way, where shares are on the host. */
-double pc_outline_share_copy_s(const pc_outline *outline, double bucket_bytes);
+double pc_outline_share_copy_s(const pc_outline *outline, double bucket_bytes, int ranks);
 
 /* Moves a device's state, of so many stepped parameters, to its host. */
 void pc_outline_move_state(const pc_outline *outline, int64_t stepped, pc_device_outline *device);

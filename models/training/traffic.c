@@ -23,6 +23,7 @@ static void add_passes(const pc_outline *outline, int device, int chunk, double 
         if (!pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) continue;
         sum->tp_bytes += n * pc_outline_part(outline, device, chunk)->pass[kind].tp_bytes;
         sum->cp_bytes += n * pc_outline_part(outline, device, chunk)->pass[kind].cp_bytes;
+        sum->ep_bytes += n * pc_outline_part(outline, device, chunk)->pass[kind].ep_bytes;
         pc_pass pass = {0, (int16_t)chunk, (int16_t)kind};
         if (pc_outline_receiver(outline, device, pass) >= 0) sum->pp_bytes += n * outline->transfer_bytes;
     }
@@ -36,6 +37,6 @@ pc_sent pc_outline_sent(const pc_outline *outline) {
             add_passes(outline, d, c, n, &sum);
             sum.dp_bytes += sent_for_chunk(outline, &outline->chunks_of[(int64_t)d * outline->chunks + c], n);
         }
-    return (pc_sent){sum.tp_bytes / outline->devices, sum.cp_bytes / outline->devices, sum.pp_bytes / outline->devices,
-                     sum.dp_bytes / outline->devices};
+    return (pc_sent){sum.tp_bytes / outline->devices, sum.cp_bytes / outline->devices, sum.ep_bytes / outline->devices,
+                     sum.pp_bytes / outline->devices, sum.dp_bytes / outline->devices};
 }

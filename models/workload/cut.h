@@ -118,6 +118,7 @@ typedef struct pc_cut {
     int ep;          /* ranks that share out a layer's experts; 0 as 1: each has all */
     int etp;         /* ranks that cut one expert; 0: as tp. Of tp * cp * dp ranks etp * ep have all experts */
     pc_dispatcher dispatcher;
+    bool fp8_dispatch; /* tokens go to experts in 8 bits, with a scale for every 128 numbers; what comes back has 16 */
     pc_moe_load moe_load;
     double moe_load_exponent; /* POWER: of the density of experts' popularity */
     int chunks;               /* v; of schedules with slices all slices of a stage's parts */

@@ -1,4 +1,5 @@
 #include "engine/numbers.h"
+#include "models/workload/expert_reach.h"
 #include "models/workload/experts_check.h"
 
 #include <inttypes.h>
@@ -28,7 +29,8 @@ static pc_code check_range(const char *key, int64_t size, int64_t least, pc_erro
 
 static pc_code check_none(const pc_experts *x, pc_error *error) {
     bool has_any = x->topk || x->ffn_hidden || x->shared_ffn_hidden || x->first_dense || x->layer_freq ||
-                   x->has_router_bias || x->has_shared_gate || x->pads_to_capacity || x->capacity_factor != 0;
+                   x->router_groups || x->router_group_topk || x->has_router_bias || x->has_shared_gate ||
+                   x->pads_to_capacity || x->capacity_factor != 0;
     if (!has_any) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT, "num_experts is 0 beside other keys of experts; expected 1 or more");
 }
@@ -40,6 +42,28 @@ static pc_code check_capacity(const pc_experts *x, pc_error *error) {
     if (x->pads_to_capacity && x->capacity_factor == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "moe_pad_expert_input_to_capacity without a capacity; expected moe_expert_capacity_factor");
+    return PC_OK;
+}
+
+/* Megatron-LM asks the same of moe_router_num_groups and moe_router_group_topk. */
+static pc_code check_groups(const pc_experts *x, pc_error *error) {
+    int64_t groups = x->router_groups, chosen = x->router_group_topk;
+    if (groups == 0 && chosen == 0) return PC_OK;
+    if (groups < 1 || groups > PC_ROUTING_GROUPS_MAX || x->num_experts % groups)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_router_num_groups is %" PRId64 "; expected a divisor of the %" PRId64
+                            " of num_experts, up to %d",
+                            groups, x->num_experts, PC_ROUTING_GROUPS_MAX);
+    if (chosen < 1 || chosen > groups)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_router_group_topk is %" PRId64 "; expected 1 to the %" PRId64
+                            " of moe_router_num_groups",
+                            chosen, groups);
+    if (x->topk > x->num_experts / groups * chosen)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_router_topk is %" PRId64 " of %" PRId64 " groups with %" PRId64
+                            " experts each; expected no more than these have",
+                            x->topk, chosen, x->num_experts / groups);
     return PC_OK;
 }
 
@@ -59,7 +83,8 @@ pc_code pc_experts_check(const pc_experts *x, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT,
                             "moe_shared_expert_gate without shared experts; expected "
                             "moe_shared_expert_intermediate_size");
-    return check_capacity(x, error);
+    pc_code of_groups = check_groups(x, error);
+    return of_groups ? of_groups : check_capacity(x, error);
 }
 
 static pc_code check_latent_heads(const pc_model *model, pc_error *error) {

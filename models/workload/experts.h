@@ -6,6 +6,8 @@
 #ifndef PC_MODELS_WORKLOAD_EXPERTS_H
 #define PC_MODELS_WORKLOAD_EXPERTS_H
 
+#include "models/workload/expert_reach.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,8 +37,10 @@ typedef struct pc_experts {
     int64_t topk;              /* of them, those that a token goes to */
     int64_t ffn_hidden;        /* width of one (moe_ffn_hidden_size) */
     int64_t shared_ffn_hidden; /* of all shared ones together (moe_shared_expert_intermediate_size); 0: none */
-    int64_t first_dense;       /* layers in front that have none (first_k_dense_replace) */
-    int64_t layer_freq;        /* behind those, the first and every so many-th has them (moe_layer_freq); 0 as 1: all */
+    int64_t router_groups, router_group_topk; /* a token's experts are of so many of so many groups
+                                               * (moe_router_group_topk, moe_router_num_groups); 0: of any */
+    int64_t first_dense;                      /* layers in front that have none (first_k_dense_replace) */
+    int64_t layer_freq; /* behind those, the first and every so many-th has them (moe_layer_freq); 0 as 1: all */
     pc_router_score score;
     bool has_router_bias;   /* a number an expert: of the product, or added where experts are chosen */
     bool has_shared_gate;   /* the shared experts' output is scaled by one more product, h x 1 (Qwen 2 MoE) */

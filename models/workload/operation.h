@@ -32,8 +32,9 @@ typedef enum pc_operation_kind {
     PC_OPERATION_REDUCE_SCATTER,
     PC_OPERATION_ALL_TO_ALL,
     PC_OPERATION_RING,     /* every rank sends to the next one and receives from the one before */
-    PC_OPERATION_DISPATCH, /* tokens go to the ranks of their experts, as the cut's dispatcher has it */
-    PC_OPERATION_COMBINE,  /* and back, where their parts are added up */
+    PC_OPERATION_DISPATCH, /* tokens, and in B gradients of what experts made of them, go to the ranks of their experts,
+                            * as the cut's dispatcher has it */
+    PC_OPERATION_COMBINE,  /* and what is made of them comes back, where its parts are added up */
     PC_OPERATION_KINDS
 } pc_operation_kind;
 

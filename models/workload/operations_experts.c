@@ -220,11 +220,11 @@ static void add_shared_backward(pc_builder *b, pc_backward passes) {
 void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(x), down = expert_down(x);
-    if (passes.b) scatter(b, PC_OPERATION_COMBINE, "combine");
+    if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine");
     add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
     if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
     add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
-    if (passes.b) collect(b, PC_OPERATION_DISPATCH, "dispatch");
+    if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch");
     if (passes.b) route(b);
     if (passes.b) pc_add_input_gradient(b, &router);
     if (passes.w) pc_add_weight_gradient(b, &router);

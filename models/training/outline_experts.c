@@ -1,0 +1,79 @@
+#include "models/training/outline_experts.h"
+
+#include "models/cost/dispatch.h"
+
+static const pc_axis of_ep = (pc_axis)PC_AXIS_EP;
+
+bool pc_cut_folds_experts(const pc_model *model, const pc_cut *cut) {
+    return pc_model_has_experts(model) && (pc_cut_ep(cut) > 1 || pc_cut_etp(cut) != cut->tp);
+}
+
+/* State of experts is shared over their own replicas: what goes by all replicas of a stage is not there for them. */
+static pc_code check_state(const pc_iteration_spec *spec, const pc_cut *cut, pc_error *error) {
+    if (cut->shard_group > 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "shard_group %d with ep %d, whose experts have other replicas; expected one of the two",
+                            cut->shard_group, pc_cut_ep(cut));
+    if (pc_cut_gives_tensors(cut))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "zero_partition tensor with ep %d, whose experts have other replicas; expected even",
+                            pc_cut_ep(cut));
+    if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ep %d with %s, whose two replicas share state; expected another schedule", pc_cut_ep(cut),
+                            spec->generator->name);
+    return PC_OK;
+}
+
+static pc_code check_dispatch(const pc_cut *cut, pc_error *error) {
+    bool is_flex = cut->dispatcher == PC_DISPATCHER_DEEPEP || cut->dispatcher == PC_DISPATCHER_HYBRIDEP;
+    if (is_flex || !cut->fp8_dispatch) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "moe_fp8_dispatch with a dispatcher of collectives, which sends 16 bits; expected "
+                        "moe_token_dispatcher_type flex");
+}
+
+pc_code pc_outline_check_experts(const pc_iteration_spec *spec, const pc_cut *cut, const pc_ranks *ranks,
+                                 pc_error *error) {
+    pc_ranks experts;
+    if (!pc_cut_folds_experts(&spec->model, cut)) return PC_OK;
+    pc_code code = check_dispatch(cut, error);
+    if (!code) code = check_state(spec, cut, error);
+    return code ? code : pc_ranks_place_experts(ranks, spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &experts, error);
+}
+
+pc_expert_places pc_outline_place_experts(const pc_outline *outline) {
+    const pc_machine *machine = &outline->spec->machine;
+    const pc_cut *cut = &outline->cut;
+    pc_ranks x;
+    pc_ranks_place_experts(&outline->ranks, outline->spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &x, NULL);
+    return (pc_expert_places){pc_group_of(machine, &x, of_ep), pc_group_of(machine, &x, PC_AXIS_TP),
+                              pc_group_of(machine, &x, PC_AXIS_DP)};
+}
+
+/* ---- dispatch and combine ---- */
+
+/* Gradients of what the experts made go to them as tokens do. */
+static double row_bytes(const pc_outline *outline, const pc_operation *x) {
+    return pc_dispatched_bytes((double)x->k, outline->cut.fp8_dispatch && x->kind == PC_OPERATION_DISPATCH);
+}
+
+/* Rows of the fullest rank, those that it gets of others that cut its experts among them, over the mean. */
+static double load_of(const pc_outline *outline, const pc_operation *x) {
+    double mean = (double)x->m * (double)x->n * pc_cut_etp(&outline->cut);
+    return x->rows > 0 && mean > 0 ? (double)x->rows / mean : 1;
+}
+
+pc_collective_course pc_outline_exchange(const pc_outline *outline, const pc_operation *operation) {
+    const pc_experts *experts = &outline->spec->model.experts;
+    const pc_dispatch what = {.dispatcher = outline->cut.dispatcher,
+                              .is_combine = operation->kind == PC_OPERATION_COMBINE,
+                              .tokens = (double)operation->m,
+                              .token_bytes = row_bytes(outline, operation),
+                              .routing = {.experts = (double)experts->num_experts,
+                                          .topk = (double)experts->topk,
+                                          .groups = (int)experts->router_groups,
+                                          .group_topk = (int)experts->router_group_topk},
+                              .load = load_of(outline, operation)};
+    return pc_dispatch_course(&outline->spec->machine, &outline->experts.ep, &what);
+}
