@@ -315,6 +315,19 @@ static void test_context_has_its_own_line(void **state) {
     assert_string_equal(text, "CP traffic 25.0%");
 }
 
+/* And so does expert parallelism: of 12 s, 1 CP and 3 EP, against 10 s with 1 and 1. */
+static void test_experts_have_their_own_line(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row best = row_of(10, 0, 0, 0, 2), other = row_of(12, 0, 0, 0, 2);
+    best.row.exposed_cp_s = other.row.exposed_cp_s = best.row.exposed_ep_s = 1;
+    other.row.exposed_ep_s = 3;
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &other, text);
+    assert_string_equal(text, "+20.0%: EP +20.0");
+    pc_plan_limits(&other, text);
+    assert_string_equal(text, "EP traffic 25.0%");
+}
+
 static void test_limits(void **state) {
     (void)state;
     char text[PC_PLAN_TEXT_SIZE];
@@ -449,6 +462,7 @@ int main(void) {
         cmocka_unit_test(test_behind),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_context_has_its_own_line),
+        cmocka_unit_test(test_experts_have_their_own_line),
         cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_short_memory_of_text),
