@@ -174,6 +174,10 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
         return space->dp.count ? "tp x pp x dp is not the number of GPUs" : "tp x pp does not divide the GPUs";
     case PC_PLAN_RULE_INTERLEAVING:
         return "one stage, or one chunk, has nothing to interleave";
+    case PC_PLAN_RULE_EXPERTS:
+        return "ep x etp does not divide a stage's GPUs, ep the experts or etp their width; or no order of ranks, or "
+               "the "
+               "schedule, can have them";
     case PC_PLAN_RULE_BATCH:
         return "dp x microbatch size does not divide the batch";
     case PC_PLAN_RULE_SCHEDULE:
