@@ -198,6 +198,16 @@ static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
 
 #define MODULES(set) ((int64_t)(set) << 32 | PC_RECOMPUTE_MODULES) /* pc_recomputation_code */
 
+/* What is cheapest for its bytes first: queries, keys and values that latents are made into, then the experts'
+ * activation, then all of the experts, whose tokens are sent once more. */
+static pc_code fill_recompute_of_experts(pc_plan_scenario *scenario, pc_error *error) {
+    const int64_t latents =
+        pc_model_is_latent(&first_spec(scenario)->model) ? (int64_t)PC_RECOMPUTES_MLA_UP_PROJ : INT64_C(0);
+    const int64_t all[] = {PC_RECOMPUTE_NONE, MODULES(PC_RECOMPUTES_MOE_ACT | latents),
+                           MODULES(PC_RECOMPUTES_MOE | latents), PC_RECOMPUTE_FULL, MODULES(latents)};
+    return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], all, latents ? 5 : 4, error);
+}
+
 /* Attention is worth the least time for its bytes, then the MLP, then whole layers. Flash attention has no scores that
  * could be recomputed. */
 static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
@@ -205,6 +215,8 @@ static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
                                   MODULES(PC_RECOMPUTES_CORE_ATTN | PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
     static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, MODULES(PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
     bool is_flash = first_spec(scenario)->model.attention == PC_ATTENTION_FLASH;
+    if (is_flash && pc_model_has_experts(&first_spec(scenario)->model))
+        return fill_recompute_of_experts(scenario, error);
     return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 3 : 4, error);
 }
 
