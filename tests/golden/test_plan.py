@@ -33,7 +33,7 @@ PLAN = SETTING + "plan:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key
     f"  rank_order: [{', '.join(ORDERS)}]\n  sequence_parallel: [{', '.join(SWITCHES)}]\n"
     f"  overlap: {{gradients: [{', '.join(SWITCHES)}]}}\n")
 SWEEP = SETTING + "sweep:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items())
-KINDS = ("tp", "cp", "pp", "dp", "optimizer", "bubble")
+KINDS = ("tp", "cp", "ep", "pp", "dp", "optimizer", "bubble")
 
 
 def numbers(row):
@@ -398,7 +398,7 @@ class Words(Plan):
 
     def test_limits(self):
         """The largest wait, by the row's own columns."""
-        names = {"TP traffic": "tp", "CP traffic": "cp", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
+        names = {"TP traffic": "tp", "CP traffic": "cp", "EP traffic": "ep", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
         for plan in self.plan(self.write(PLAN), "--top", "30", "--all-variants")["plans"]:
             word, percent, memory = re.fullmatch(r"(\D+) (\d+\.\d)%(, memory)?", plan["limits"]).groups()
             largest = max(KINDS, key=lambda kind: self.share(plan, kind))
