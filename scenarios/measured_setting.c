@@ -494,6 +494,21 @@ static void put_own(pairs *p, const pc_measured *m, int64_t row, pc_measured_sai
     }
 }
 
+static const char *value_of(const pairs *p, const char *key) {
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->list[i].key, key) == 0) return p->list[i].value;
+    return "";
+}
+
+/* Megatron-LM reads the backend of `flex` alone: another dispatcher leaves it without effect. */
+static void drop_backend(pairs *p) {
+    int kept = 0;
+    if (strcmp(value_of(p, "moe_token_dispatcher_type"), "flex") == 0) return;
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->list[i].key, "moe_flex_dispatcher_backend") != 0) p->list[kept++] = p->list[i];
+    p->count = kept;
+}
+
 static void put_run(pairs *p, const pc_measured_run *run) {
     put(p, "model.from", run->model);
     put_number(p, "model.seq_len", run->seq_len);
@@ -556,6 +571,7 @@ void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_mea
     put_run(&p, run);
     if (run->conditions) put_own(&p, run->conditions, run->condition, said);
     put_own(&p, measured, row, said);
+    drop_backend(&p);
     pc_text_printf(yaml, "- {name: r%" PRId64, row);
     for (int i = 0; i < p.count; i++) {
         if (group_of(p.list[i].key) > 0) {

@@ -212,6 +212,11 @@ static void test_adapters(void **state) {
 static void test_experts(void **state) {
     const folder *at = *state;
     char found[1024];
+    write_case(at,
+               "model,framework,release,system,gpus,gbs,mbs,seq,ep\n"
+               "deepseek-v3,Megatron-Bridge,NeMo 25.09,H100,64,64,1,4096,8\n",
+               NULL, 0, found);
+    assert_null(strstr(found, "moe_token_dispatcher_type"));
     const char *flex = "\"moe_token_dispatcher_type\": \"flex\"", *etp = "\"etp\": \"1\"";
     write_case(at, HEADER "Megatron-Bridge,,deepseek-v3,H100,64,,64,1,4096,,2,4,1,,8,,,,,,100,,\n", NULL, 0, found);
     check_has(found, "\"ep\": \"8\"");
@@ -222,12 +227,17 @@ static void test_experts(void **state) {
     write_case(at, HEADER "NeMo,,grok-1,H100,64,,64,1,4096,,2,4,1,,8,,,,,ETP=2,100,,\n", NULL, 0, found);
     check_has(found, "\"etp\": \"2\"");
     write_case(at,
-               "model,framework,release,system,gpus,gbs,mbs,seq,ep,etp,moe_flex_dispatcher_backend\n"
-               "deepseek-v3,Megatron-Bridge,NeMo 25.09,H100,64,64,1,4096,8,2,deepep\n",
+               "model,framework,system,gpus,gbs,mbs,seq,ep,etp,moe_flex_dispatcher_backend\n"
+               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,2,deepep\n",
                NULL, 0, found);
+    check_has(found, flex);
     check_has(found, "\"etp\": \"2\"");
     check_has(found, "\"moe_flex_dispatcher_backend\": \"deepep\"");
-    assert_null(strstr(found, flex));
+    write_case(at,
+               "model,framework,system,gpus,gbs,mbs,seq,ep,moe_token_dispatcher_type\n"
+               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,alltoall\n",
+               NULL, 0, found);
+    assert_null(strstr(found, "moe_flex_dispatcher_backend"));
 }
 
 #define RECIPES                                                                                                        \
