@@ -37,6 +37,7 @@ static const struct column_name {
     {"virtual_pipeline_model_parallel_size", PC_MEASURED_VP},
     {"context_parallel_size", PC_MEASURED_CP},
     {"expert_model_parallel_size", PC_MEASURED_EP},
+    {"expert_tensor_parallel_size", PC_MEASURED_ETP},
     {"fsdp_shard", PC_MEASURED_FSDP_SHARD},
     {"tp", PC_MEASURED_TP},
     {"pp", PC_MEASURED_PP},
@@ -44,6 +45,7 @@ static const struct column_name {
     {"vp", PC_MEASURED_VP},
     {"virtual_pp", PC_MEASURED_VP},
     {"ep", PC_MEASURED_EP},
+    {"etp", PC_MEASURED_ETP},
     {"ga", PC_MEASURED_GA},
     {"zero", PC_MEASURED_ZERO},
     {"recompute", PC_MEASURED_RECOMPUTE},
@@ -206,10 +208,14 @@ pc_code pc_measured_read(const char *path, pc_measured_say *say, void *context, 
 
 /* Arguments of Megatron-LM and Megatron-Bridge that are settings here. */
 const char *pc_measured_key_of_argument(const char *name) {
-    static const char *const keys[][2] = {
-        {"cuda_graph_impl", "cuda_graph_impl"},       {"cuda_graph_scope", "cuda_graph_scope"},
-        {"overlap_grad_reduce", "overlap.gradients"}, {"overlap_param_gather", "overlap.parameters"},
-        {"tp_comm_overlap", "overlap.tp_pieces"},     {"sequence_parallel", "sequence_parallel"}};
+    static const char *const keys[][2] = {{"cuda_graph_impl", "cuda_graph_impl"},
+                                          {"cuda_graph_scope", "cuda_graph_scope"},
+                                          {"overlap_grad_reduce", "overlap.gradients"},
+                                          {"overlap_param_gather", "overlap.parameters"},
+                                          {"tp_comm_overlap", "overlap.tp_pieces"},
+                                          {"sequence_parallel", "sequence_parallel"},
+                                          {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
+                                          {"moe_flex_dispatcher_backend", "moe_flex_dispatcher_backend"}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcasecmp(keys[i][0], name) == 0) return keys[i][1];
     return NULL;

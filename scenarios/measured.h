@@ -31,6 +31,7 @@ typedef enum pc_measured_column {
     PC_MEASURED_CP,
     PC_MEASURED_VP,
     PC_MEASURED_EP,
+    PC_MEASURED_ETP,
     PC_MEASURED_GA,
     PC_MEASURED_ZERO,
     PC_MEASURED_RECOMPUTE,
@@ -79,8 +80,9 @@ typedef struct pc_measured_run {
     char software[PC_MEASURED_NAME_SIZE];            /* of the library, or a path; "": none that is known */
     const char *settings;                            /* "memory=92 GiB": what the machine's name adds; "": nothing */
     char schedule[32], recompute[48], precision[16]; /* as scenarios have them; "": the model's precision */
-    int64_t gpus, global_batch, microbatch_size, seq_len, tp, pp, cp, ep, chunks, zero, shard_group;
+    int64_t gpus, global_batch, microbatch_size, seq_len, tp, pp, cp, ep, etp, chunks, zero, shard_group;
     const char *adapters;                 /* "lora.rank=16;...": what a LoRA run trains; "": no such run */
+    const char *experts;                  /* "etp=1;...": how its program runs experts where ep > 1; "": nothing */
     int64_t layers;                       /* of a model that was cut short: `layers=N` in the variant */
     const struct pc_measured *conditions; /* where what its row does not say stands, or NULL: in this row */
     int64_t condition;

@@ -98,6 +98,7 @@ static pc_code read_numbers(const row_reader *r, int64_t *fsdp_shard, int64_t *a
                   {PC_MEASURED_PP, 1, &run->pp},
                   {PC_MEASURED_CP, 1, &run->cp},
                   {PC_MEASURED_EP, 1, &run->ep},
+                  {PC_MEASURED_ETP, 1, &run->etp},
                   {PC_MEASURED_VP, 0, &run->chunks},
                   {PC_MEASURED_GA, 0, accumulation},
                   {PC_MEASURED_FSDP_SHARD, 0, fsdp_shard}};
@@ -133,7 +134,6 @@ static void check_numbers(const row_reader *r, int64_t accumulation) {
     if (run->global_batch < 0) miss(r, "gbs");
     if (run->microbatch_size < 0) miss(r, "mbs");
     if (run->seq_len < 0) miss(r, "seq");
-    if (run->ep > 1) miss(r, "moe");
 }
 
 static pc_code read_measurements(const row_reader *r) {
@@ -174,6 +174,13 @@ static void read_adapters(const row_reader *r) {
     const pc_written_speaker who = speaker_of(r);
     const pc_written_name *known = pc_written_find_said(PC_WRITTEN_LORA, who, "LoRA");
     r->run->adapters = known ? known->settings : "";
+}
+
+/* How its program runs experts over ranks, where its row does not say. */
+static void read_experts(const row_reader *r) {
+    const pc_written_name *known = NULL;
+    if (r->run->ep > 1) known = pc_written_find_said(PC_WRITTEN_EXPERTS, speaker_of(r), "experts");
+    r->run->experts = known ? known->settings : "";
 }
 
 /* The words of a name that ask for a feature; without those that are no part of a name, squeezed, what is left of it.
@@ -386,17 +393,23 @@ static pc_code read_zero(const row_reader *r, int64_t fsdp_shard) {
     return PC_OK;
 }
 
+/* N of "NAME=N" in the variant; -1 where it is not there. */
+static int64_t number_in_variant(const row_reader *r, const char *name) {
+    const char *at = strstr(cell_of(r, PC_MEASURED_VARIANT), name);
+    long number = at ? strtol(at + strlen(name), NULL, 10) : 0;
+    return number > 0 && number < INT32_MAX ? number : -1;
+}
+
 static void read_variant(const row_reader *r) {
-    const char *at = strstr(cell_of(r, PC_MEASURED_VARIANT), "layers=");
-    long layers = at ? strtol(at + 7, NULL, 10) : 0;
-    r->run->layers = layers > 0 && layers < INT32_MAX ? layers : -1;
+    r->run->layers = number_in_variant(r, "layers=");
+    if (r->run->etp < 0) r->run->etp = number_in_variant(r, "ETP=");
 }
 
 pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured_run *run, pc_error *error) {
     row_reader r = {measured, row, run, error};
     int64_t fsdp_shard = -1, accumulation = -1;
     char rest[PC_WRITTEN_SIZE];
-    *run = (pc_measured_run){.settings = "", .adapters = ""};
+    *run = (pc_measured_run){.settings = "", .adapters = "", .experts = ""};
     pc_code code = read_numbers(&r, &fsdp_shard, &accumulation);
     if (!code) code = read_measurements(&r);
     if (!code) code = read_zero(&r, fsdp_shard);
@@ -407,6 +420,7 @@ pc_code pc_measured_run_of(const pc_measured *measured, int64_t row, pc_measured
     read_words(&r, cell_of(&r, PC_MEASURED_TASK), rest);
     read_words(&r, cell_of(&r, PC_MEASURED_FRAMEWORK), rest);
     if (run->adapters[0]) read_adapters(&r); /* now that the machine is known */
+    read_experts(&r);
     read_precision(&r);
     read_recompute(&r);
     read_schedule(&r);
@@ -480,6 +494,21 @@ static void put_own(pairs *p, const pc_measured *m, int64_t row, pc_measured_sai
     }
 }
 
+static const char *value_of(const pairs *p, const char *key) {
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->list[i].key, key) == 0) return p->list[i].value;
+    return "";
+}
+
+/* Megatron-LM reads the backend of `flex` alone: another dispatcher leaves it without effect. */
+static void drop_backend(pairs *p) {
+    int kept = 0;
+    if (strcmp(value_of(p, "moe_token_dispatcher_type"), "flex") == 0) return;
+    for (int i = 0; i < p->count; i++)
+        if (strcmp(p->list[i].key, "moe_flex_dispatcher_backend") != 0) p->list[kept++] = p->list[i];
+    p->count = kept;
+}
+
 static void put_run(pairs *p, const pc_measured_run *run) {
     put(p, "model.from", run->model);
     put_number(p, "model.seq_len", run->seq_len);
@@ -490,6 +519,7 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_number(p, "tp", run->tp);
     put_number(p, "pp", run->pp);
     if (run->cp > 1) put_number(p, "cp", run->cp);
+    if (run->ep > 1) put_number(p, "ep", run->ep);
     put_number(p, "microbatch_size", run->microbatch_size);
     put_number(p, "global_batch", run->global_batch);
     put_number(p, "zero", run->zero);
@@ -497,6 +527,8 @@ static void put_run(pairs *p, const pc_measured_run *run) {
     put_text(p, "software", run->software);
     put_text(p, "recompute", run->recompute);
     put_settings(p, run->adapters);
+    put_settings(p, run->experts);
+    if (run->ep > 1) put_number(p, "etp", run->etp);
     if (run->says_recompute) put_text(p, "recompute", run->recompute);
     put_text(p, "schedule", run->schedule);
     if (run->chunks > 1) put_number(p, "chunks", run->chunks);
@@ -539,6 +571,7 @@ void pc_measured_add_case(const pc_measured *measured, int64_t row, const pc_mea
     put_run(&p, run);
     if (run->conditions) put_own(&p, run->conditions, run->condition, said);
     put_own(&p, measured, row, said);
+    drop_backend(&p);
     pc_text_printf(yaml, "- {name: r%" PRId64, row);
     for (int i = 0; i < p.count; i++) {
         if (group_of(p.list[i].key) > 0) {

@@ -23,6 +23,7 @@ typedef enum pc_written_kind {
     PC_WRITTEN_SOFTWARE,  /* a file of the library's software, by how names begin */
     PC_WRITTEN_LACKS,     /* models, by how they begin, and the feature that they need */
     PC_WRITTEN_LORA,      /* "LoRA", and who says it before: what adapters that program runs */
+    PC_WRITTEN_EXPERTS,   /* "experts", and who says it before: how that program runs experts over ranks */
     PC_WRITTEN_WORD       /* a word in a name that is no part of it, and the feature that it asks for; "": none */
 } pc_written_kind;
 

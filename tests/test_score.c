@@ -124,6 +124,9 @@ static void test_models_and_machines(void **state) {
     check_names(at, "gpt3-175b", "NVIDIA Blackwell Ultra GPU (B300-SXM-270GB)", "gpt3-175b", "dgx-b300", "");
     check_names(at, "gpt3-175b", "GB400", "gpt3-175b", "", "machine");
     check_names(at, "DeepSeek V3 671B", "H100", "deepseek-v3", "dgx-h100", "");
+    check_names(at, "deepseekv3_671b", "H100", "deepseek-v3", "dgx-h100", "");
+    check_names(at, "Qwen3_30B_a3B", "H100", "qwen3-30b-a3b", "dgx-h100", "");
+    check_names(at, "DeepSeekV4 Flash", "H100", "", "dgx-h100", "sparse attention");
     check_names(at, "Nemotron_3_Nano", "H100", "", "dgx-h100", "mamba");
     check_names(at, "my-own", "mine", "", "", "model shape;machine");
     check_names(at, "./my-own.yaml", "sub/mine.yaml", "./my-own.yaml", "sub/mine.yaml", "");
@@ -139,7 +142,7 @@ static void check_missing(const folder *at, const char *row, const char *missing
 static void test_what_is_missing(void **state) {
     const folder *at = *state;
     check_missing(at, ",,gpt3-175b,H100,64,FP8-CS,128,1,2048,,4,4,1,,,,,,,,100,,", "");
-    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "moe");
+    check_missing(at, ",,gpt3-175b,H100,64,fp8_mx,128,1,2048,,4,4,2,,8,,,,,,100,,", "");
     check_missing(at, ",,gpt3-175b,H100,64,int3,128,1,2048,,4,4,1,,,,,,,,100,,", "precision");
     check_missing(at, ",,gpt3-175b,H100,64,,128,,2048,,4,4,1,,,,,,,,100,,", "mbs");
     check_missing(at, "NeMo,,gpt3-175b,H100,64,,128,,16384,,4,4,2,,,,,,,,100,,", "");
@@ -202,6 +205,39 @@ static void test_adapters(void **state) {
                NULL, 0, found);
     check_has(found, "\"precision\": \"fp8-delayed\"");
     check_has(found, "\"fp8_dot_product_attention\": \"true\", \"use_transformer_engine_op_fuser\": \"true\"");
+}
+
+/* How a program runs experts, where its row does not say: by release, else by program; nothing without ranks that share
+ * them out. What the row says counts first. */
+static void test_experts(void **state) {
+    const folder *at = *state;
+    char found[1024];
+    write_case(at,
+               "model,framework,release,system,gpus,gbs,mbs,seq,ep\n"
+               "deepseek-v3,Megatron-Bridge,NeMo 25.09,H100,64,64,1,4096,8\n",
+               NULL, 0, found);
+    assert_null(strstr(found, "moe_token_dispatcher_type"));
+    const char *flex = "\"moe_token_dispatcher_type\": \"flex\"", *etp = "\"etp\": \"1\"";
+    write_case(at, HEADER "Megatron-Bridge,,deepseek-v3,H100,64,,64,1,4096,,2,4,1,,8,,,,,,100,,\n", NULL, 0, found);
+    check_has(found, "\"ep\": \"8\"");
+    check_has(found, flex);
+    check_has(found, etp);
+    write_case(at, HEADER "Megatron-Bridge,,deepseek-v3,H100,64,,64,1,4096,,2,4,1,,1,,,,,,100,,\n", NULL, 0, found);
+    assert_true(!strstr(found, flex) && !strstr(found, "etp") && !strstr(found, "\"ep\""));
+    write_case(at, HEADER "NeMo,,grok-1,H100,64,,64,1,4096,,2,4,1,,8,,,,,ETP=2,100,,\n", NULL, 0, found);
+    check_has(found, "\"etp\": \"2\"");
+    write_case(at,
+               "model,framework,system,gpus,gbs,mbs,seq,ep,etp,moe_flex_dispatcher_backend\n"
+               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,2,deepep\n",
+               NULL, 0, found);
+    check_has(found, flex);
+    check_has(found, "\"etp\": \"2\"");
+    check_has(found, "\"moe_flex_dispatcher_backend\": \"deepep\"");
+    write_case(at,
+               "model,framework,system,gpus,gbs,mbs,seq,ep,moe_token_dispatcher_type\n"
+               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,alltoall\n",
+               NULL, 0, found);
+    assert_null(strstr(found, "moe_flex_dispatcher_backend"));
 }
 
 #define RECIPES                                                                                                        \
@@ -620,6 +656,7 @@ int main(void) {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_recipes),
         IN_FOLDER(test_adapters),
+        IN_FOLDER(test_experts),
         IN_FOLDER(test_conditions),
         IN_FOLDER(test_models_and_machines),
         IN_FOLDER(test_what_is_missing),

@@ -7,9 +7,11 @@ import csv
 import re
 import typing
 
+import experts
+
 FILE = "megatron_bridge_perf_recipes"
 COLUMNS = ("setting.cuda_graph_impl", "setting.cuda_graph_scope", "setting.activation_offload_layers", "setting.cross_entropy", "setting.overlap.tp_pieces",
-           "setting.cp_comm_type", "setting.model.document_length", "setting.recompute", "setting.sequence_parallel")
+           "setting.cp_comm_type", "setting.model.document_length", "setting.recompute", "setting.sequence_parallel", *experts.COLUMNS)
 
 # Layers whose activations are on the host, where a recipe has cpu_offloading: (model, GPU, precision). Megatron-Bridge,
 # scripts/performance/configs/llama/llama3_workload_base_configs.py: cpu_offloading_num_layers.
@@ -133,4 +135,4 @@ def of_row(row, recipes):
         found["setting.cp_comm_type"] = "a2a"
     if packs_squad(row):
         found["setting.model.document_length"] = SQUAD_TOKENS
-    return {**found, **of_automodel(row)}
+    return {**found, **of_automodel(row), **experts.of_row(row)}

@@ -3,11 +3,13 @@ rows say (conditions.py), on rows that are made up.
 
 usage: test_low_precision.py
 """
+import re
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 import conditions  # noqa: E402
+import experts  # noqa: E402
 import low_precision  # noqa: E402
 
 
@@ -61,13 +63,28 @@ class Conditions(unittest.TestCase):
 
     def test_a_row_has_its_recipe(self):
         recipes = {conditions.key_of_recipe(RECIPE): conditions.settings_of(RECIPE)}
-        self.assertEqual(conditions.of_row(self.row(), recipes), {"setting.cuda_graph_impl": "", "setting.cuda_graph_scope": "",
-                                                                  "setting.activation_offload_layers": "40",
-                                                                  "setting.cross_entropy": "", "setting.overlap.tp_pieces": "",
-                                                                  "setting.cp_comm_type": "", "setting.model.document_length": "",
-                                                                  "setting.recompute": "", "setting.sequence_parallel": ""})
+        self.assertEqual(conditions.of_row(self.row(), recipes),
+                         {**dict.fromkeys(conditions.COLUMNS, ""), "setting.activation_offload_layers": "40"})
         for other in ({"precision": "FP8-MX"}, {"pp": "2"}, {"mbs": "1"}, {"system": "DGX-B200"}, {"framework": "NeMo"}):
             self.assertEqual(set(conditions.of_row({**self.row(), **other}, recipes).values()), {""}, other)
+
+    def test_a_mixture_has_its_layout(self):
+        """Layers of DeepSeek-V3's parts by its recipe's table, or as the row has them; a row without MTP has none."""
+        deepseek = {**self.row(), "model": "DeepSeekV3", "pp": "8", "vp": "2", "variant": "w/o MTP"}
+        found = conditions.of_row(deepseek, {})
+        self.assertEqual(found["setting.model.layout"], "Et*4|(t*4|)*14tL")
+        self.assertEqual(found["setting.model.mtp_num_layers"], "0")
+        said = conditions.of_row({**deepseek, "variant": "layout=Et*3|(tt|)*29mL hybridep"}, {})
+        self.assertEqual(said["setting.model.layout"], "Et*3|(tt|)*29L")
+        self.assertEqual(said["setting.model.mtp_num_layers"], "")
+        self.assertEqual(conditions.of_row({**deepseek, "pp": "1"}, {})["setting.model.layout"], "")
+        dropped = conditions.of_row({**deepseek, "variant": "tokendrop"}, {})
+        self.assertEqual(dropped["setting.model.moe_expert_capacity_factor"], "1")
+
+    def test_every_layout_has_all_layers(self):
+        for (stages, chunks), layout in experts.LAYOUTS.items():
+            plain = re.sub(r"\(([^)]*)\)\*(\d+)", lambda at: at[1] * int(at[2]), re.sub(r"t\*(\d+)", lambda at: "t" * int(at[1]), layout))
+            self.assertEqual((plain.count("t"), plain.count("|") + 1), (61, stages * chunks), layout)
 
     def test_what_a_recipe_says(self):
         graphs = {**RECIPE, "cpu_offloading": "", "cuda_graph_impl": "local", "cuda_graph_scope": "['full_iteration']"}

@@ -105,11 +105,12 @@ class Score(unittest.TestCase):
         rows = self.rows(self.write("\n".join([
             HEADER + ",ep,setting.memory", ROW + ",,", ROW + ",,1 GiB", ROW.replace("8,64", "9,64") + ",,", ROW + ",8,",
             ROW.replace("dgx-a100", "my cluster") + ",8,"])), status=1)
-        self.assertEqual([row["status"] for row in rows], ["ok", "out_of_memory", "infeasible", "not_asked", "not_asked"])
-        self.assertEqual([row["missing"] for row in rows], ["", "", "", "moe", "machine;moe"])
+        self.assertEqual([row["status"] for row in rows], ["ok", "out_of_memory", "infeasible", "infeasible", "not_asked"])
+        self.assertEqual([row["missing"] for row in rows], ["", "", "", "", "machine"])
         self.assertEqual([bool(row["forecast_s"]) for row in rows], [True, True, False, False, False])
         self.assertEqual(rows[0]["forecast_s"], rows[1]["forecast_s"])
         self.assertIn("9", rows[2]["message"])
+        self.assertIn("ep 8", rows[3]["message"])
 
     def test_empty(self):
         self.score(self.write(""), status=2, message="pipecast: m.csv: empty; expected a header and a row a run\n")

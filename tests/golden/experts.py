@@ -1,0 +1,115 @@
+"""What measured runs of mixtures of experts did that their rows do not say: columns of settings, from the recipes of the programs.
+
+Megatron-Bridge's are scripts/performance/configs/*/*_workload_base_configs.py of its releases. Names of recipes say a model, a
+GPU and a precision. They changed between releases: what a row of a release prints of its cut says which one it was.
+"""
+import re
+
+COLUMNS = ("setting.moe_token_dispatcher_type", "setting.fp8_dot_product_attention", "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
+           "setting.model.moe_pad_expert_input_to_capacity")
+
+# Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
+# megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
+SIXTEEN = "Et*4|(t*4|)*14tL"
+LAYOUTS = {(4, 1): "Et*16|(t*16|)*2t*13L", (8, 1): "Et*8|(t*8|)*6t*5L", (4, 2): "Et*8|(t*8|)*6t*5L",
+           (2, 4): "Et*8|(t*8|)*6t*5L", (16, 1): SIXTEEN, (8, 2): SIXTEEN, (4, 4): SIXTEEN, (2, 8): SIXTEEN, (8, 4): "Et|(tt|)*30L"}
+
+
+def number(cell):
+    return int(cell) if cell.isdigit() else 1
+
+
+def is_like_deepseek(row):
+    return re.match("deepseek.?v3|kimi", row["model"].lower()) is not None
+
+
+def layout_of(row):
+    """Of MLPerf's the row says it; `m`, multi-token prediction, is the last part's in any case."""
+    said = re.search(r"layout=(\S+)", row["variant"])
+    if said:
+        return said[1].replace("m", "")
+    if row["framework"] == "NeMo AutoModel":  # generate_hf_model_fqn_per_model_part: what is left over goes to the first parts
+        return "Ett|(tt|)*28(t|)*2tL"
+    return LAYOUTS.get((number(row["pp"]), number(row["vp"])), "")
+
+
+def parts_of(row):
+    return {"setting.model.layout": layout_of(row)} if is_like_deepseek(row) and number(row["pp"]) > 1 else {}
+
+
+def predicts_more(row):
+    """w/o MTP: 25.11's rows say so, and their FLOPs a token are 4% fewer."""
+    return {"setting.model.mtp_num_layers": "0"} if "w/o MTP" in row["variant"] else {}
+
+
+def drops(row):
+    """Tokens that are dropped: Megatron-LM's moe_expert_capacity_factor 1.0 and moe_pad_expert_input_to_capacity."""
+    if "tokendrop" not in row["variant"]:
+        return {}
+    return {"setting.model.moe_expert_capacity_factor": "1", "setting.model.moe_pad_expert_input_to_capacity": "true"}
+
+
+def is_bridge(row):
+    return row["framework"] == "Megatron-Bridge" and row["task"] in ("Pre-Training", "pretrain_performance")
+
+
+def gpu_of(row):
+    return re.search(r"[A-Z]*[0-9]{3}", row["system"].upper())[0]
+
+
+def is_mx(row):
+    return re.sub("[^a-z0-9]", "", row["precision"].lower()) in ("mxfp8", "fp8mx")
+
+
+def release_of(row):
+    """(26, 6) of "NeMo 26.06.01", and of a verification card's date."""
+    found = re.match(r"(?:NeMo |20)(\d\d)[.-](\d\d)", row["release"])
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+# Modules that run again, (model, GPU, precision or "") as recipes have them.
+RECOMPUTED = {("deepseek", "H100"): "mla_up_proj+mlp", ("deepseek", "GB300"): "moe_act", ("deepseek", ""): "mla_up_proj",
+              ("kimi", ""): "mla_up_proj", ("gptoss", "H100"): "layernorm+moe_act", ("gptoss", "GB200"): "layernorm+moe_act",
+              ("gptoss", "B200"): "layernorm+moe_act"}
+
+
+def family_of(row):
+    name = re.sub("[^a-z0-9]", "", row["model"].lower())
+    return next((family for family in ("deepseek", "kimi", "gptoss", "qwen3235b", "qwen330b") if name.startswith(family)), name)
+
+
+def recomputes(row):
+    """Recipes in MXFP8 on GB300 have no recompute_modules since 26.06; B200's second one, of 8 stages, has the MLP's beside."""
+    family, gpu = family_of(row), gpu_of(row)
+    modules = RECOMPUTED.get((family, gpu), RECOMPUTED.get((family, ""), ""))
+    if family == "gptoss" and is_mx(row):
+        modules = ""
+    if (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
+        modules = "mla_up_proj+mlp"
+    return {"setting.recompute": f"selective:{modules}"} if modules and not row["recompute"] else {}
+
+
+def dispatches(row):
+    """GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
+    family, gpu = family_of(row), gpu_of(row)
+    plain_gptoss = family == "gptoss" and not is_mx(row) and gpu != "B300"
+    plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
+    return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
+
+
+def captures(row):
+    """From 26.06 on recipes in MXFP8 capture the whole iteration, with grouped products in one kernel and attention in 8 bits
+    (_enable_deepseek_full_iteration_mxfp8, _apply_gpt_oss_120b_full_iter_fp8mx_configs): cutedsl_fused_grouped_mlp."""
+    if not is_mx(row) or release_of(row) < (26, 6):
+        return {}
+    found = {"setting.cuda_graph_impl": "full_iteration", "setting.use_transformer_engine_op_fuser": "true"}
+    eight = gpu_of(row) in ("GB300", "B300") and family_of(row) != "gptoss"  # whose windows in 8 bits cannot be asked
+    return {**found, "setting.fp8_dot_product_attention": "true"} if eight else found
+
+
+def of_bridge(row):
+    return {**recomputes(row), **dispatches(row), **captures(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+
+
+def of_row(row):
+    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row)}
