@@ -4,7 +4,7 @@
  * (arXiv 2412.19437, section 3.2.2), and take 132/112 of what they take alone.
  *
  * Attention is all from one combine to the next dispatch, with norms and router; MLP all from dispatch to combine, with
- * the shared expert. In B, norms, the latents' way up and the experts' activation run again (section 3.2.3). */
+ * the shared expert. In B, norms, the latents' way up and the experts' activation run again (sections 3.2.3 and 3.3.3). */
 #include "models/training/outline.h"
 #include "models/training/pass_costs.h"
 #include "sweep/run_profiles.h"
