@@ -4,7 +4,8 @@
  * (arXiv 2412.19437, section 3.2.2), and take 132/112 of what they take alone.
  *
  * Attention is all from one combine to the next dispatch, with norms and router; MLP all from dispatch to combine, with
- * the shared expert. In B, norms, the latents' way up and the experts' activation run again (sections 3.2.3 and 3.3.3). */
+ * the shared expert. In B, norms, the latents' way up and the experts' activation run again (sections 3.2.3 and 3.3.3).
+ */
 #include "models/training/outline.h"
 #include "models/training/pass_costs.h"
 #include "sweep/run_profiles.h"
@@ -165,8 +166,8 @@ static void test_weights(void **state) {
     assert_true(found[MLP][2] <= measured.main[MLP][2] + measured.other[MLP][2]);
 }
 
-/* The kernels of the trace wait for other ranks and for each other, which no rank's own work tells. That is as long for
- * a dispatch as for the combine of the same pass: what a combine takes longer is what it sends, 16 bits for 8. */
+/* The kernels of the trace wait for other ranks and for each other, which no rank's own work tells. If that is as
+ * long for a dispatch as for the combine of its pass, what a combine takes longer is what it sends, 16 bits for 8. */
 static void test_exchanges(void **state) {
     (void)state;
     need_trace();
