@@ -134,6 +134,90 @@ static void test_grouped_products(void **state) {
     }
 }
 
+/* Blocks of 8 bits, of which the products for weights read other copies; experts over as many ranks. */
+static pc_model in_blocks(test_random *random, pc_cut *cut) {
+    pc_model model = random_mixture(random, cut);
+    model.low = (pc_low_precision){.name = "blocks",
+                                   .product = {PC_PRODUCT_FP8_BLOCK, PC_PRODUCT_FP8_BLOCK, PC_PRODUCT_FP8_BLOCK},
+                                   .scaling = PC_SCALING_BLOCK,
+                                   .copies = 2,
+                                   .keeps_inputs = true};
+    cut->tp = cut->etp = 1;
+    cut->ep = cut->dp = (int)model.experts.num_experts;
+    cut->dispatcher = PC_DISPATCHER_DEEPEP;
+    return model;
+}
+
+static int64_t bytes_of(const pc_model *model, const pc_cut *cut, pc_pass_kind kind) {
+    pc_part part = {.layers = 1, .expert_layers = 1};
+    pc_operations made = pass_of(model, cut, &part, kind);
+    return pc_operations_sum(&made).bytes;
+}
+
+static int64_t rows_of(const pc_model *model, const pc_cut *cut) {
+    pc_part part = {.layers = 1, .expert_layers = 1};
+    pc_operations made = pass_of(model, cut, &part, PC_PASS_F);
+    for (int n = 0; n < made.count; n++)
+        if (made.list[n].kind == PC_OPERATION_GROUPED_GEMM) return made.list[n].rows;
+    return 0;
+}
+
+/* A byte a number and four for 128 of them. */
+static int64_t low(int64_t numbers) {
+    return (33 * numbers + 31) / 32;
+}
+
+/* The bytes of the first cast of what a matrix reads, in F. */
+static int64_t cast_bytes(const pc_model *model, const pc_cut *cut, const char *matrix) {
+    pc_part part = {.layers = 1, .expert_layers = 1};
+    pc_operations made = pass_of(model, cut, &part, PC_PASS_F);
+    for (int n = 0; n < made.count; n++)
+        if (made.list[n].kind == PC_OPERATION_ELEMENTWISE && !strcmp(made.list[n].name, matrix))
+            return made.list[n].bytes;
+    return 0;
+}
+
+/* Products that go up from latents read these, and cast no more than that: 16 bits in, two copies out. */
+static void test_casts_of_latents(void **state) {
+    (void)state;
+    test_random random = {34};
+    long compared = 0;
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_cut cut;
+        pc_model model = in_blocks(&random, &cut);
+        if (!model.mla.kv_lora_rank) continue;
+        int64_t numbers = cut.seq_len * cut.microbatch_size * model.mla.kv_lora_rank;
+        assert_int_equal(cast_bytes(&model, &cut, "kv_up"), 2 * numbers + 2 * low(numbers));
+        compared++;
+    }
+    assert_true(test_saw(compared, 20));
+}
+
+/* Rows that come in blocks of 8 bits are copied as such, and nobody casts them: neither what experts read nor the
+ * gradient of what they put out. W makes its copies of both, reading and writing 8 bits. */
+static void test_rows_of_8_bits(void **state) {
+    (void)state;
+    test_random random = {33};
+    long compared = 0;
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_cut cut, other;
+        pc_model model = in_blocks(&random, &cut);
+        if (cut.ep == 1) continue;
+        other = cut;
+        other.fp8_dispatch = true;
+        int64_t h = model.hidden, rows = rows_of(&model, &cut), tokens = cut.seq_len * cut.microbatch_size * cut.ep;
+        int64_t copied = ((tokens < rows ? tokens : rows) + rows) * h;
+        int64_t saved = 2 * copied - low(copied) + 2 * rows * h + 2 * low(rows * h);
+        assert_int_equal(bytes_of(&model, &cut, PC_PASS_F) - bytes_of(&model, &other, PC_PASS_F), saved);
+        assert_int_equal(bytes_of(&model, &cut, PC_PASS_B) - bytes_of(&model, &other, PC_PASS_B), saved);
+        assert_int_equal(bytes_of(&model, &other, PC_PASS_W) - bytes_of(&model, &cut, PC_PASS_W), 4 * low(rows * h));
+        compared++;
+        model.low.product[PC_GEMM_FORWARD] = PC_PRODUCT_FP8; /* has other scales */
+        assert_int_equal(bytes_of(&model, &cut, PC_PASS_F), bytes_of(&model, &other, PC_PASS_F));
+    }
+    assert_true(test_saw(compared, 20));
+}
+
 /* Mixtral's layer, one sequence of 4,096 tokens on one GPU, in bytes. Norms' inputs are 2 x 2sh; in front of query, key
  * and value are 2sh, and these 2s(h + 2h/4); attention's output is 2sh. The router has 2sh and scores 4sE. Of 2s rows
  * there are their inputs, 4sh, gate and up, 2 x 4sf, and 4sf. */
@@ -334,6 +418,8 @@ int main(void) {
         cmocka_unit_test(test_splits),
         cmocka_unit_test(test_parts_hold_the_model),
         cmocka_unit_test(test_grouped_products),
+        cmocka_unit_test(test_rows_of_8_bits),
+        cmocka_unit_test(test_casts_of_latents),
         cmocka_unit_test(test_memory_of_mixtral),
         cmocka_unit_test(test_modules_again),
         cmocka_unit_test(test_load_by_chance),

@@ -28,6 +28,13 @@ static pc_matrix make_router(const pc_slice *x, int64_t experts) {
                        .is_wide = true};
 }
 
+/* Whether a dispatch brings rows as the products read them: with a scale for every 128 numbers. Rows of other recipes
+ * are counted as if they had come in 16 bits. */
+static bool comes_low(const pc_builder *b, pc_gemm_role role) {
+    return b->low && b->fp8_dispatch && b->slice.experts.ranks > 1 && b->low->keeps_inputs &&
+           pc_low_format(b, role) == PC_PRODUCT_FP8_BLOCK;
+}
+
 static pc_matrix make_grouped(const pc_slice *x, const char *name, int64_t inputs, int64_t outputs, bool is_up) {
     return (pc_matrix){.name = name,
                        .inputs = inputs,
@@ -40,12 +47,18 @@ static pc_matrix make_grouped(const pc_slice *x, const char *name, int64_t input
                        .counted_rows = x->experts.counted};
 }
 
-static pc_matrix expert_up(const pc_slice *x) {
-    return make_grouped(x, "expert_up", x->hidden, x->experts.up, true);
+static pc_matrix expert_up(const pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix up = make_grouped(x, "expert_up", x->hidden, x->experts.up, true);
+    up.input_is_low = comes_low(b, PC_GEMM_FORWARD);
+    return up;
 }
 
-static pc_matrix expert_down(const pc_slice *x) {
-    return make_grouped(x, "expert_down", x->experts.ffn, x->hidden, false);
+static pc_matrix expert_down(const pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix down = make_grouped(x, "expert_down", x->experts.ffn, x->hidden, false);
+    down.gradient_is_low = comes_low(b, PC_GEMM_INPUT_GRADIENT);
+    return down;
 }
 
 static pc_matrix shared_up(const pc_slice *x) {
@@ -97,8 +110,19 @@ static void gather_rows(pc_builder *b, pc_operation_kind kind, const char *name,
 }
 
 /* Reads tokens and writes rows, or the other way round. Where rows are of few tokens, they are what is read. */
+static pc_wide copied(const pc_builder *b, int64_t tokens, int64_t rows) {
+    return ((pc_wide)pc_min(tokens, rows) + rows) * b->slice.hidden;
+}
+
 static void copy_rows(pc_builder *b, const char *name, int64_t tokens, int64_t rows) {
-    add(b, name, "copy", ((pc_wide)pc_min(tokens, rows) + rows) * b->slice.hidden, 2, 1);
+    add(b, name, "copy", copied(b, tokens, rows), 2, 1);
+}
+
+/* Of what was dispatched, which may be of 8 bits. */
+static void copy_dispatched(pc_builder *b, int64_t tokens, int64_t rows) {
+    pc_gemm_role role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD;
+    if (!comes_low(b, role)) return copy_rows(b, "permute", tokens, rows);
+    add(b, "permute", "copy", pc_low_bytes(b, role, copied(b, tokens, rows)), 1, 1);
 }
 
 static bool permutes_first(const pc_builder *b) {
@@ -113,7 +137,7 @@ static void scatter(pc_builder *b, pc_operation_kind kind, const char *name) {
     gather_rows(b, PC_OPERATION_ALL_GATHER, name, true);
     move(b, kind, name);
     gather_rows(b, PC_OPERATION_ALL_GATHER, name, false);
-    if (!is_first) copy_rows(b, "permute", e->tokens * e->cut * e->ranks, e->rows);
+    if (!is_first) copy_dispatched(b, e->tokens * e->cut * e->ranks, e->rows);
     if (is_first && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
 }
 
@@ -177,7 +201,7 @@ static void add_shared_forward(pc_builder *b, pc_maker maker) {
 
 static void add_routed_forward(pc_builder *b) {
     const pc_slice *x = &b->slice;
-    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(x), down = expert_down(x);
+    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
     pc_add_forward(b, &router);
     route(b);
     scatter(b, PC_OPERATION_DISPATCH, "dispatch");
@@ -219,7 +243,7 @@ static void add_shared_backward(pc_builder *b, pc_backward passes) {
 
 void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
-    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(x), down = expert_down(x);
+    pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
     if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine");
     add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
     if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
@@ -236,7 +260,7 @@ void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
 
 void pc_add_experts_again(pc_builder *b, int32_t modules) {
     const pc_slice *x = &b->slice;
-    pc_matrix down = expert_down(x);
+    pc_matrix down = expert_down(b);
     if (modules & PC_RECOMPUTES_MOE) return pc_add_experts_forward(b, PC_MAKER_OTHER);
     if (modules & PC_RECOMPUTES_MOE_ACT) {
         activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);

@@ -13,6 +13,7 @@ typedef struct pc_operand {
     bool is_fused;    /* what makes it stands last in the list, and may cast it too */
     bool is_adapted;  /* an adapter reads it in 16 bits */
     bool is_frozen;   /* W does not read it */
+    bool is_low;      /* nobody casts it; W makes its own copy, if that is another */
 } pc_operand;
 
 static bool is_low(const pc_builder *b, pc_gemm_role role) {
@@ -76,7 +77,7 @@ static bool is_for_w(const pc_builder *b, const pc_operand *x) {
 
 static void cast_operand(pc_builder *b, const pc_operand *x, pc_gemm_role role) {
     pc_product_format format = pc_low_format(b, role);
-    if (!is_low(b, role)) return;
+    if (!is_low(b, role) || x->is_low) return;
     add_cast(b, x, format, is_for_w(b, x) ? 2 : 1);
 }
 
@@ -93,10 +94,12 @@ static pc_wide rows_of(const pc_builder *b) {
 static pc_operand input_of(const pc_builder *b, const pc_matrix *matrix) {
     bool is_column = matrix->is_column && !matrix->is_local;
     return (pc_operand){.name = matrix->name,
-                        .elements = is_column ? rows_of(b) : pc_matrix_rows(b, matrix) * (pc_wide)matrix->inputs,
+                        .elements =
+                            (is_column ? b->slice.norm_tokens : pc_matrix_rows(b, matrix)) * (pc_wide)matrix->inputs,
                         .is_gathered = is_column && b->slice.is_sequence_cut,
                         .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
-                        .is_frozen = pc_matrix_is_frozen(b, matrix)};
+                        .is_frozen = pc_matrix_is_frozen(b, matrix),
+                        .is_low = matrix->input_is_low};
 }
 
 static pc_operand gradient_of(const pc_builder *b, const pc_matrix *matrix) {
@@ -105,7 +108,8 @@ static pc_operand gradient_of(const pc_builder *b, const pc_matrix *matrix) {
                         .elements = is_row ? rows_of(b) : pc_matrix_rows(b, matrix) * (pc_wide)matrix->outputs,
                         .is_gathered = is_row && b->slice.is_sequence_cut,
                         .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),
-                        .is_frozen = pc_matrix_is_frozen(b, matrix)};
+                        .is_frozen = pc_matrix_is_frozen(b, matrix),
+                        .is_low = matrix->gradient_is_low};
 }
 
 void pc_add_input_cast(pc_builder *b, const pc_matrix *matrix, pc_maker maker) {
@@ -124,13 +128,13 @@ void pc_add_gradient_cast(pc_builder *b, const pc_matrix *matrix, pc_maker maker
 
 /* ---- what W does itself ---- */
 
-/* Of all tokens: a transposition of what was gathered; or a cast of what was kept in 16 bits. */
+/* Of all tokens: a transposition of what was gathered, or came in few bits; or a cast of what was kept in 16 bits. */
 static void add_late_copy(pc_builder *b, const pc_operand *x, pc_wide elements, pc_gemm_role cast_for) {
     pc_product_format format = pc_low_format(b, PC_GEMM_WEIGHT_GRADIENT);
     pc_wide low = bytes_of(format, elements);
     if (!b->low->keeps_inputs || !is_low(b, cast_for))
         add(b, x->name, b->low->rotates ? "hadamard" : "cast", format, 2 * elements + low, 1);
-    else if (is_late(b, x) && b->low->copies > 1)
+    else if ((is_late(b, x) || x->is_low) && b->low->copies > 1)
         add(b, x->name, "transpose", format, 2 * low, 1);
 }
 

@@ -11,6 +11,7 @@ typedef struct pc_builder {
     int vocab_barriers; /* of a cut with vocabulary parallelism; 0: embedding and head are whole, on the ends */
     pc_cross_entropy cross_entropy;
     pc_dispatcher dispatcher;
+    bool fp8_dispatch;           /* pc_cut's */
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
     bool gathers_low_weights;    /* they come to every pass in few bits */
@@ -44,6 +45,8 @@ typedef struct pc_matrix {
     int64_t groups;       /* experts that have such a matrix each, over which the rows go; 0: it is one matrix */
     int64_t counted_rows; /* as model FLOPs count them; 0: the rank's tokens */
     bool is_wide;         /* in 16 bits, whatever the recipe */
+    bool input_is_low;    /* in the recipe's bits where the product finds it */
+    bool gradient_is_low; /* likewise its output's gradient */
 } pc_matrix;
 
 static inline int64_t pc_matrix_rows(const pc_builder *b, const pc_matrix *matrix) {
