@@ -101,6 +101,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_schedule(random, &spec);
     static const int pps[] = {1, 2, 3, 4};
     spec.cut.pp = pps[test_between(random, 0, 3)];
+    bool has_halves = spec.generator->mixes && spec.generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    if (has_halves) spec.cut.pp += spec.cut.pp % 2;
     if (spec.cut.dp > 8) spec.cut.dp = 3;
     spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
     spec.cut.zero = (int)test_between(random, 0, 3);
@@ -137,6 +139,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
+    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.chunks) && !spec.expands && spec.cut.zero < 3 &&
+                    spec.granularity == PC_GRANULARITY_PASS && spec.bad_days.samples == 0 && spec.overlaps_p2p &&
+                    !pc_offload_is_beside_passes(&spec.cut.offload);
+    spec.overlaps_pairs = can_pair && toss(&own);
     return spec;
 }
 
@@ -363,9 +369,10 @@ static void describe(const pc_iteration_spec *spec, char text[512]) {
 static void test_events_are_the_shortcut(void **state) {
     (void)state;
     test_random random = {2019};
-    long cases = test_cases(60, 300), done[3] = {0};
+    long cases = test_cases(60, 300), done[3] = {0}, pairs = 0;
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
+        pairs += spec.overlaps_pairs;
         char text[512];
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
@@ -378,7 +385,7 @@ static void test_events_are_the_shortcut(void **state) {
         }
         pc_iteration_free(&roomy);
     }
-    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
+    print_message("%ld fit, %ld do not, %ld cannot be; %ld with pairs\n", done[0], done[1], done[2], pairs);
     assert_true(done[PC_RUN_OK] > cases / 2);
     test_count("iterations, shortcut and events", done[0] + done[1]);
 }
@@ -438,6 +445,7 @@ static void test_passes_wait_for_memory(void **state) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
         spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
+        spec.overlaps_pairs = false;
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
         pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
