@@ -390,6 +390,41 @@ static void test_events_are_the_shortcut(void **state) {
     test_count("iterations, shortcut and events", done[0] + done[1]);
 }
 
+/* Whatever is drawn, of a schedule with pairs that run together. */
+static void force_pairs(test_random *random, pc_iteration_spec *spec) {
+    static const char *const names[] = {"1f1b-interleaved-overlap", "dualpipe", "dualpipe-v"};
+    spec->generator = pc_generator_find(names[test_between(random, 0, 2)]);
+    spec->cut.chunks = 2;
+    spec->cut.slices = 0;
+    spec->cut.sequence_split = 0;
+    spec->cut.pp = toss(random) ? 2 : 4;
+    spec->cut.microbatches = spec->cut.pp * 2 * test_between(random, 1, 2);
+    if (spec->cut.zero == 3) spec->cut.zero = 0;
+    spec->cut.offload = (pc_offload){0};
+    spec->cut.shard_group = 0;
+    spec->expands = false;
+    spec->jitter = 0;
+    spec->bad_days = (pc_bad_days){0};
+    spec->granularity = PC_GRANULARITY_PASS;
+    spec->overlaps_p2p = spec->overlaps_pairs = true;
+}
+
+static void test_pairs_are_the_shortcut(void **state) {
+    (void)state;
+    test_random random = {412};
+    long cases = test_cases(60, 300), done[3] = {0};
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = draw_spec(&random);
+        char text[512];
+        force_pairs(&random, &spec);
+        describe(&spec, text);
+        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        done[compare(&spec)]++;
+    }
+    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
+    assert_true(done[PC_RUN_OK] > cases / 2);
+}
+
 /* ---- passes that wait for memory ---- */
 
 /* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a
@@ -403,7 +438,8 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
     pc_error error = {0};
     for (int64_t i = 0; i < trace->pass_count; i++) counts[trace->pass_device[i]]++;
     assert_int_equal(pc_schedule_create("ran", spec->cut.pp, (int)spec->cut.microbatches, spec->cut.chunks,
-                                        spec->generator->placement, counts, &schedule, NULL),
+                                        pc_generator_placement(spec->generator, spec->cut.chunks, spec->cut.slices),
+                                        counts, &schedule, NULL),
                      PC_OK);
     schedule.barriers = spec->generator->barriers;
     memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);
@@ -549,9 +585,8 @@ static void test_a_lack_of_memory_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_are_the_shortcut),
-        cmocka_unit_test(test_passes_wait_for_memory),
-        cmocka_unit_test(test_a_stage_that_waits_is_as_fast),
+        cmocka_unit_test(test_events_are_the_shortcut),  cmocka_unit_test(test_pairs_are_the_shortcut),
+        cmocka_unit_test(test_passes_wait_for_memory),   cmocka_unit_test(test_a_stage_that_waits_is_as_fast),
         cmocka_unit_test(test_a_lack_of_memory_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
