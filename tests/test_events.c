@@ -105,6 +105,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_schedule(random, &spec);
     static const int pps[] = {1, 2, 3, 4};
     spec.cut.pp = pps[test_between(random, 0, 3)];
+    bool has_halves = spec.generator->mixes && spec.generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    if (has_halves) spec.cut.pp += spec.cut.pp % 2;
     if (spec.cut.dp > 8) spec.cut.dp = 3;
     spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
     spec.cut.zero = (int)test_between(random, 0, 3);
@@ -142,6 +144,10 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
+    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.chunks) && !spec.expands && spec.cut.zero < 3 &&
+                    spec.granularity == PC_GRANULARITY_PASS && spec.bad_days.samples == 0 && spec.overlaps_p2p &&
+                    !pc_offload_is_beside_passes(&spec.cut.offload);
+    spec.overlaps_pairs = can_pair && toss(&own);
     test_random experts = {spec.seed};
     random_folded_experts(&experts, &spec);
     return spec;
@@ -372,9 +378,10 @@ static void describe(const pc_iteration_spec *spec, char text[512]) {
 static void test_events_are_the_shortcut(void **state) {
     (void)state;
     test_random random = {2019};
-    long cases = test_cases(60, 300), done[3] = {0};
+    long cases = test_cases(60, 300), done[3] = {0}, pairs = 0;
     for (long i = 0; i < cases; i++) {
         pc_iteration_spec spec = draw_spec(&random);
+        pairs += spec.overlaps_pairs;
         char text[512];
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
@@ -387,9 +394,44 @@ static void test_events_are_the_shortcut(void **state) {
         }
         pc_iteration_free(&roomy);
     }
-    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
+    print_message("%ld fit, %ld do not, %ld cannot be; %ld with pairs\n", done[0], done[1], done[2], pairs);
     assert_true(done[PC_RUN_OK] > cases / 2);
     test_count("iterations, shortcut and events", done[0] + done[1]);
+}
+
+/* Whatever is drawn, of a schedule with pairs that run together. */
+static void force_pairs(test_random *random, pc_iteration_spec *spec) {
+    static const char *const names[] = {"1f1b-interleaved-overlap", "dualpipe", "dualpipe-v"};
+    spec->generator = pc_generator_find(names[test_between(random, 0, 2)]);
+    spec->cut.chunks = 2;
+    spec->cut.slices = 0;
+    spec->cut.sequence_split = 0;
+    spec->cut.pp = toss(random) ? 2 : 4;
+    spec->cut.microbatches = spec->cut.pp * 2 * test_between(random, 1, 2);
+    if (spec->cut.zero == 3) spec->cut.zero = 0;
+    spec->cut.offload = (pc_offload){0};
+    spec->cut.shard_group = 0;
+    spec->expands = false;
+    spec->jitter = 0;
+    spec->bad_days = (pc_bad_days){0};
+    spec->granularity = PC_GRANULARITY_PASS;
+    spec->overlaps_p2p = spec->overlaps_pairs = true;
+}
+
+static void test_pairs_are_the_shortcut(void **state) {
+    (void)state;
+    test_random random = {412};
+    long cases = test_cases(60, 300), done[3] = {0};
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = draw_spec(&random);
+        char text[512];
+        force_pairs(&random, &spec);
+        describe(&spec, text);
+        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        done[compare(&spec)]++;
+    }
+    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
+    assert_true(done[PC_RUN_OK] > cases / 2);
 }
 
 /* ---- passes that wait for memory ---- */
@@ -448,6 +490,7 @@ static void test_passes_wait_for_memory(void **state) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
         spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
+        spec.overlaps_pairs = false;
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
         pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
@@ -551,9 +594,8 @@ static void test_a_lack_of_memory_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_are_the_shortcut),
-        cmocka_unit_test(test_passes_wait_for_memory),
-        cmocka_unit_test(test_a_stage_that_waits_is_as_fast),
+        cmocka_unit_test(test_events_are_the_shortcut),  cmocka_unit_test(test_pairs_are_the_shortcut),
+        cmocka_unit_test(test_passes_wait_for_memory),   cmocka_unit_test(test_a_stage_that_waits_is_as_fast),
         cmocka_unit_test(test_a_lack_of_memory_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

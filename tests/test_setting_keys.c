@@ -160,6 +160,7 @@ static const change changes[] = {
     {PC_KEY_OVERLAP_P2P, "false", {0}},
     {PC_KEY_OVERLAP_TP, "false", {0}},
     {PC_KEY_OVERLAP_TP_PIECES, "true", {0}},
+    {PC_KEY_OVERLAP_PAIRS, "true", {"setting.schedule=dualpipe-v"}},
     {PC_KEY_OVERLAP_GRADIENTS, "false", {0}},
     {PC_KEY_OVERLAP_PARAMETERS, "false", {0}},
     {PC_KEY_SCATTER_BOUNDARY, "false", {0}},

@@ -11,6 +11,7 @@
 #include "models/training/lower.h"
 #include "models/training/memory_kinds.h"
 #include "models/training/outline.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/robust_order.h"
 #include "models/training/sample.h"
 #include "models/training/stage_sums.h"
@@ -247,6 +248,14 @@ static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_e
     x->tp = sums.tp_s;
     x->cp = sums.cp_s;
     x->ep = sums.ep_s;
+    double hidden = pc_outline_hidden_s(outline, &run->schedule, &run->costs);
+    double within = sums.tp_s + sums.cp_s + sums.ep_s;
+    if (hidden > 0 && within > 0) {
+        double left = positive(1 - hidden / within);
+        x->tp *= left;
+        x->cp *= left;
+        x->ep *= left;
+    }
     x->pp = positive(pc_time_to_seconds(run->alone_ps - without_pp));
     x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + run->met_ps));
     x->optimizer = pc_time_to_seconds(pc_outline_step_ps(outline));

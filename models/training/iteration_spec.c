@@ -1,5 +1,6 @@
 #include "models/training/iteration_spec.h"
 
+#include "models/training/outline_pairs.h"
 #include "models/training/units.h"
 
 pc_iteration_spec pc_iteration_spec_default(void) {
@@ -50,5 +51,6 @@ pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error) 
     if (spec->pipelines_tp && spec->granularity == PC_GRANULARITY_OPERATIONS)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "overlap.tp_pieces with granularity operations; expected tp_pieces false, or passes");
-    return check_bad_days(spec, error);
+    code = pc_iteration_check_pairs(spec, error);
+    return code ? code : check_bad_days(spec, error);
 }

@@ -12,9 +12,8 @@
 /* ---- what passes take ---- */
 
 pc_time lowering_duration_ps(const lowering *lowered, int replica, int device, int64_t position) {
-    pc_pass pass = lowered->schedule->passes[position];
     const pc_time *given = lowered->how.times ? lowered->how.times[replica].duration_ps : NULL;
-    return given ? given[position] : pc_costs_duration(&lowered->costs, device, pass.chunk, pass.kind);
+    return pc_costs_busy_ps(&lowered->costs, lowered->schedule, device, position, given);
 }
 
 pc_time lowering_message_ps(const lowering *lowered, int replica, int device, int64_t position, int to) {

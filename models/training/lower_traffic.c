@@ -198,6 +198,14 @@ static pc_code wait_for_sent(lowering *lowered, int replica, int64_t position, i
     return lowering_add_edge(lowered, done, next, lowered->outline->gathering_ps);
 }
 
+/* What a pass waits for; of a pair, the first pass too, which is both (pc_costs_busy_ps). */
+static pc_code hold_receiver(lowering *lowered, int32_t done, int replica, int64_t position, pc_time delay_ps) {
+    int64_t row = lowering_row(lowered, replica, position);
+    bool is_second = lowered->costs.pair_ps && pc_schedule_is_second(lowered->schedule, position);
+    pc_code code = lowering_add_edge(lowered, done, lowered->first[row], delay_ps);
+    return code || !is_second ? code : lowering_add_edge(lowered, done, lowered->first[row - 1], delay_ps);
+}
+
 static pc_code add_message(lowering *lowered, int replica, pc_predecessor from, int device, int64_t position) {
     int64_t sender = lowering_row(lowered, replica, from.position), receiver = lowering_row(lowered, replica, position);
     int place = lowering_place(lowered, replica, from.stage);
@@ -219,7 +227,7 @@ static pc_code add_message(lowering *lowered, int replica, pc_predecessor from, 
         code = pc_lanes_add_message(&lowered->lanes, lowered->leaves[sender], place,
                                     lowering_place(lowered, replica, device), whole_ps, &done, lowered->error);
     lowered->lanes.processor = PC_NO_RESOURCE;
-    if (!code) code = lowering_add_edge(lowered, done, lowered->first[receiver], gathering_ps);
+    if (!code) code = hold_receiver(lowered, done, replica, position, gathering_ps);
     if (code) return code;
     lowered->message[receiver] = lowered->sent[sender] = done;
     lowered->sent_to[from.position] = device;

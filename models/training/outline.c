@@ -9,6 +9,7 @@
 #include "models/training/outline_balance.h"
 #include "models/training/outline_experts.h"
 #include "models/training/outline_memo.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
@@ -562,7 +563,8 @@ static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *c
         for (int c = 0; !code && c < outline->chunks; c++) code = set_chunk(outline, d, c, without, costs, error);
         if (!code && gathers) pc_outline_set_ready(outline, d, costs);
     }
-    return code || without & PC_WITHOUT_TRANSFERS ? code : set_transfers(outline, costs, error);
+    if (!code && !(without & PC_WITHOUT_TRANSFERS)) code = set_transfers(outline, costs, error);
+    return code ? code : pc_outline_set_pairs(outline, costs, error);
 }
 
 pc_code pc_outline_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {

@@ -38,6 +38,7 @@ static const pc_look schedule_looks[] = {
     {DARK_PURPLE, PENTAGON, SOLID},      /* zb-v */
     {DARK_BLUE, TRIANGLE, DASHED},       /* v-adaptive */
     {DARK_PURPLE, DIAMOND, SOLID},       /* dualpipe-v */
+    {DARK_PURPLE, TRIANGLE, DASHED},     /* dualpipe */
     {GREY, INVERTED, DOTTED},            /* gems */
     {GREY, DIAMOND, DOTTED},             /* chimera */
     {BROWN, SQUARE, DOTTED},             /* seq-gpipe */
