@@ -8,6 +8,7 @@
 #include "models/training/outline.h"
 #include "tests/iteration_example.h"
 #include "tests/iteration_experts.h"
+#include "tests/random_frozen.h"
 #include "tests/same_replay.h"
 
 #include <math.h>
@@ -93,7 +94,6 @@ static void settle(pc_iteration_spec *spec) {
         if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) cut->cross_entropy = PC_CROSS_ENTROPY_FUSED;
     }
     if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
-    if (cut->zero == 3 && cut->lora.base == PC_LORA_BASE_NF4) cut->lora.base = PC_LORA_BASE_RECIPE;
     if (pc_cut_frozen(cut)) cut->zero_partition = PC_ZERO_PARTITION_EVEN;
     if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) cut->offload.modules = 0;
     if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
@@ -125,6 +125,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_offload(&own, &spec);
     if (pc_placement_has_slices(spec.generator->placement)) draw_slices(&own, &spec);
     settle(&spec);
+    random_base(&own, &spec.model, &spec.cut);
     bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
     if (can_have_muon && toss(&own)) {
         spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;

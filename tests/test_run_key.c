@@ -26,7 +26,7 @@ _Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && siz
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 176, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 184, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };

@@ -197,6 +197,7 @@ static void test_memory_of_b_and_w(void **state) {
         pc_cut cut = cut_of(&random, &model);
         pc_part part = {.layers = test_between(&random, 1, 9)};
         random_frozen(&random, &model, &cut);
+        random_base(&random, &model, &cut);
         int64_t heads = model.kv_heads < cut.tp ? 1 : model.kv_heads / cut.tp;
         for (part.slice = 0; part.slice < pc_cut_slices(&cut); part.slice++) {
             pc_part_activation none = split_activation(&model, &cut, part, PC_RECOMPUTE_NONE);

@@ -536,7 +536,7 @@ class BadInput(Plan):
                  "plan.recompute[0]: full,none: unknown recomputation; expected one of none, selective, full, full-uniform-N, "
                  "full-block-N, selective-N, selective-op, minimal_with_context, minimal, save_dot_with_context_except_mlp, "
                  "save_dot_except_mlpwi, save_dot_except_mlp, save_qkv_proj, save_out_proj, "
-                 "selective:core_attn+layernorm+mlp"),
+                 "selective:core_attn+layernorm+mlp+..."),
                 ("objective: [speed]",
                  "plan.objective[0]: speed: unknown word; expected one of throughput, memory, cost"),
                 ("top: 0", "plan.top: 0: out of range; expected a whole number from 1 to 1000000"),
