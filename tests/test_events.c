@@ -94,7 +94,6 @@ static void settle(pc_iteration_spec *spec) {
         if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) cut->cross_entropy = PC_CROSS_ENTROPY_FUSED;
     }
     if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
-    if (cut->zero == 3 && cut->lora.base == PC_LORA_BASE_NF4) cut->lora.base = PC_LORA_BASE_RECIPE;
     if (pc_cut_frozen(cut)) cut->zero_partition = PC_ZERO_PARTITION_EVEN;
     if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) cut->offload.modules = 0;
     if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;

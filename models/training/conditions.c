@@ -1,6 +1,7 @@
 #include "models/training/conditions.h"
 
 #include "engine/alloc.h"
+#include "models/workload/expert_slice.h"
 
 #include <string.h>
 
@@ -11,10 +12,12 @@ pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *conditions
     int64_t slow = base->bad_days->slow_gpus, bad = base->bad_days->bad_links;
     *conditions = (pc_conditions){.slowness = pc_alloc(groups * (size_t)base->kinds, sizeof *conditions->slowness),
                                   .is_bad = pc_alloc(groups, sizeof *conditions->is_bad),
+                                  .load = pc_alloc(groups, sizeof *conditions->load),
                                   .share = pc_alloc((size_t)base->devices, sizeof *conditions->share),
                                   .marks = pc_alloc((size_t)base->gpus, sizeof *conditions->marks),
                                   .places = pc_alloc((size_t)(slow > bad ? slow : bad), sizeof *conditions->places)};
-    return conditions->slowness && conditions->is_bad && conditions->share && conditions->marks && conditions->places
+    return conditions->slowness && conditions->is_bad && conditions->load && conditions->share && conditions->marks &&
+                   conditions->places
                ? PC_OK
                : pc_error_no_memory(error);
 }
@@ -22,6 +25,7 @@ pc_code pc_conditions_open(const pc_sample_base *base, pc_conditions *conditions
 void pc_conditions_close(pc_conditions *conditions) {
     pc_free(conditions->slowness);
     pc_free(conditions->is_bad);
+    pc_free(conditions->load);
     pc_free(conditions->share);
     pc_free(conditions->marks);
     pc_free(conditions->places);
@@ -32,6 +36,7 @@ static void clear(const pc_sample_base *base, pc_conditions *conditions) {
     size_t groups = (size_t)base->replicas * (size_t)base->devices;
     memset(conditions->slowness, 0, groups * (size_t)base->kinds * sizeof *conditions->slowness);
     memset(conditions->is_bad, 0, groups * sizeof *conditions->is_bad);
+    for (size_t i = 0; i < groups; i++) conditions->load[i] = base->mean_load;
     for (int d = 0; d < base->devices; d++) conditions->share[d] = 1;
 }
 
@@ -110,11 +115,45 @@ static void draw_shares(const pc_sample_base *base, int64_t sample, gsl_rng *rng
     }
 }
 
+/* ---- experts ---- */
+
+static int64_t expert_layers(const pc_outline *outline, int device) {
+    int64_t layers = 0;
+    for (int c = 0; c < outline->chunks; c++) layers += pc_outline_part(outline, device, c)->part.expert_layers;
+    return layers;
+}
+
+/* All ranks that share out experts wait for the fullest one of each layer. */
+static double draw_load(const pc_sample_base *base, int64_t sample, int64_t group, int device, gsl_rng *rng) {
+    const pc_outline *outline = base->outline;
+    int64_t layers = expert_layers(outline, device);
+    double sum = 0;
+    pc_draws_begin(rng, outline->spec->seed, sample, PC_DRAWN_LOADS, group, device);
+    for (int64_t i = 0; i < layers; i++)
+        sum += pc_cut_expert_load_drawn(&outline->spec->model, &outline->cut, gsl_rng_uniform_pos(rng));
+    return layers > 0 ? sum / (double)layers : base->mean_load;
+}
+
+/* Groups of experts lie in replicas' order: several in a replica, which waits for the fullest of all; or one over
+ * several in a row, which have it together. */
+static void draw_loads(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
+    int64_t groups = pc_cut_expert_replicas(&base->outline->cut), replicas = base->replicas;
+    if (!(base->mean_load > 0)) return;
+    for (int d = 0; d < base->devices; d++)
+        for (int64_t r = 0; r < replicas; r++) {
+            int64_t first = r * groups / replicas, behind = (r + 1) * groups / replicas;
+            double *load = &conditions->load[r * base->devices + d];
+            *load = draw_load(base, sample, first, d, rng);
+            for (int64_t i = first + 1; i < behind; i++) *load = fmax(*load, draw_load(base, sample, i, d, rng));
+        }
+}
+
 void pc_conditions_draw(const pc_sample_base *base, int64_t sample, gsl_rng *rng, pc_conditions *conditions) {
     clear(base, conditions);
     draw_gpus(base, sample, rng, conditions);
     draw_bad_links(base, sample, rng, conditions);
     draw_shares(base, sample, rng, conditions);
+    draw_loads(base, sample, rng, conditions);
 }
 
 bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *conditions, int64_t replica,
@@ -122,6 +161,8 @@ bool pc_conditions_are_equal(const pc_sample_base *base, const pc_conditions *co
     int64_t row = (int64_t)base->devices * base->kinds;
     for (int64_t i = 0; i < row; i++)
         if (conditions->slowness[replica * row + i] != conditions->slowness[other * row + i]) return false;
+    for (int64_t i = 0; i < base->devices; i++)
+        if (conditions->load[replica * base->devices + i] != conditions->load[other * base->devices + i]) return false;
     return memcmp(conditions->is_bad + replica * base->devices, conditions->is_bad + other * base->devices,
                   (size_t)base->devices) == 0;
 }

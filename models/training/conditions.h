@@ -11,6 +11,8 @@ typedef struct pc_conditions {
                        * the tensor group; 0: there is none */
     uint8_t *is_bad;  /* [replicas][devices]: whether some GPU of the tensor group has a bad link */
     double *share;    /* [devices]: how many times as long the slowest replica's share of collectives takes */
+    double *load;     /* [replicas][devices]: rows of the fullest rank of each layer of experts over the mean ones, on
+                       * average over the layers of the stage; base.mean_load where they do not vary */
     uint8_t *marks;   /* [gpus], 0 between calls */
     int64_t *places;  /* of as many GPUs as are slow, or links bad */
 } pc_conditions;

@@ -19,7 +19,7 @@ void pc_draws_close(gsl_rng *rng);
 /* What is drawn in a sample, each from streams of its own, so that more of one leaves the others as they are. PASSES:
  * of a stage, in the order of its passes. GPUS: of a stage, TP rank by TP rank. TRANSFERS: of a stage, in the order of
  * its passes. COLLECTIVES: a stage's one. SLOW_GPUS and BAD_LINKS: of all.
- * JOB: of a job, which is none of an iteration's. */
+ * JOB: of a job, which is none of an iteration's. LOADS: of experts, of a stage, layer by layer. */
 typedef enum pc_drawn {
     PC_DRAWN_PASSES,
     PC_DRAWN_GPUS,
@@ -27,7 +27,8 @@ typedef enum pc_drawn {
     PC_DRAWN_COLLECTIVES,
     PC_DRAWN_SLOW_GPUS,
     PC_DRAWN_BAD_LINKS,
-    PC_DRAWN_JOB
+    PC_DRAWN_JOB,
+    PC_DRAWN_LOADS
 } pc_drawn;
 
 /* Starts the stream of what is drawn for a stage of a replica; both 0 for what is of all. */

@@ -15,9 +15,10 @@ static pc_code check_state(const pc_iteration_spec *spec, const pc_cut *cut, pc_
                             "shard_group %d with ep %d, whose experts have other replicas; expected one of the two",
                             cut->shard_group, pc_cut_ep(cut));
     if (pc_cut_gives_tensors(cut))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "zero_partition tensor with ep %d, whose experts have other replicas; expected even",
-                            pc_cut_ep(cut));
+        return pc_error_set(
+            error, PC_ERROR_INPUT, "zero_partition tensor with ep %d, whose experts have other replicas; expected %s",
+            pc_cut_ep(cut),
+            cut->optimizer.kind == PC_OPTIMIZER_MUON ? "zero 0, or another optimizer than muon" : "even");
     if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "ep %d with %s, whose two replicas share state; expected another schedule", pc_cut_ep(cut),

@@ -227,16 +227,23 @@ static void set_hops(const samples_run *run, int64_t replica, worker *w) {
     }
 }
 
+/* What a pass takes where experts' loads are so much more than the mean ones. */
+static double at_load(const double *own_ps, const double *load_ps, double more, int64_t row) {
+    return load_ps ? pc_max(own_ps[row] + more * load_ps[row], 0.0) : own_ps[row];
+}
+
 static void set_means(const samples_run *run, int64_t replica, int device, worker *w) {
     const pc_sample_base *base = run->base;
     int64_t group = replica * base->devices + device, row = (int64_t)device * base->chunks * PC_PASS_KINDS;
     const double *slowness = w->conditions.slowness + group * base->kinds;
     double *const *own_ps = base->own_ps[w->conditions.is_bad[group]];
+    double *const *load_ps = base->load_ps[w->conditions.is_bad[group]];
+    double more = w->conditions.load[group] - base->mean_load;
     for (int64_t i = row; i < row + (int64_t)base->chunks * PC_PASS_KINDS; i++) {
         bool is_there = own_ps[0][i] >= 0;
         w->mean_ps[i] = is_there ? 0 : -1;
         for (int kind = 0; is_there && kind < base->kinds; kind++)
-            w->mean_ps[i] = pc_max(w->mean_ps[i], own_ps[kind][i] * slowness[kind]);
+            w->mean_ps[i] = pc_max(w->mean_ps[i], at_load(own_ps[kind], load_ps[kind], more, i) * slowness[kind]);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/training/pass_costs.h"
+#include "models/workload/expert_slice.h"
 
 #include <string.h>
 
@@ -47,6 +48,32 @@ static pc_code fill_own(const pc_sample_base *base, const pc_outline *outline, d
     return code;
 }
 
+/* Of passes with such a load. */
+static pc_code fill_loaded(const pc_sample_base *base, const pc_outline *outline, double load, double *own_ps,
+                           pc_error *error) {
+    pc_iteration_spec spec = *outline->spec;
+    pc_outline loaded;
+    spec.cut.moe_load_fullest = load;
+    pc_code code = pc_outline_make(&spec, &outline->cost, &loaded, error);
+    if (code) return code;
+    code = fill_own(base, &loaded, own_ps, error);
+    pc_outline_free(&loaded);
+    return code;
+}
+
+/* Times rise with rows nearly in a line: between balanced loads and as much over the mean one, or a quarter more. */
+static pc_code fill_loads(pc_sample_base *base, const pc_outline *outline, int links, int kind, pc_error *error) {
+    double high = pc_max(2 * base->mean_load - 1, 1.25);
+    double *slope_ps = base->load_ps[links][kind] = pc_alloc((size_t)base->rows, sizeof *slope_ps);
+    double *balanced_ps = pc_alloc((size_t)base->rows, sizeof *balanced_ps);
+    pc_code code = slope_ps && balanced_ps ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = fill_loaded(base, outline, 1, balanced_ps, error);
+    if (!code) code = fill_loaded(base, outline, high, slope_ps, error);
+    for (int64_t i = 0; !code && i < base->rows; i++) slope_ps[i] = (slope_ps[i] - balanced_ps[i]) / (high - 1);
+    pc_free(balanced_ps);
+    return code;
+}
+
 static pc_code fill_from(pc_sample_base *base, const pc_outline *outline, int links, int kind, pc_error *error) {
     double *own_ps = base->own_ps[links][kind] = pc_alloc((size_t)base->rows, sizeof *own_ps);
     if (!own_ps) return pc_error_no_memory(error);
@@ -55,7 +82,8 @@ static pc_code fill_from(pc_sample_base *base, const pc_outline *outline, int li
         if (!base->step_ps[kind]) return pc_error_no_memory(error);
         for (int d = 0; d < base->devices; d++) base->step_ps[kind][d] = outline->device[d].step_ps;
     }
-    return fill_own(base, outline, own_ps, error);
+    pc_code code = fill_own(base, outline, own_ps, error);
+    return code || !(base->mean_load > 0) ? code : fill_loads(base, outline, links, kind, error);
 }
 
 /* What was measured was measured on the machine's own GPU: the other one is its datasheet's roofline. */
@@ -126,6 +154,8 @@ pc_code pc_sample_base_make(const pc_outline *outline, pc_sample_base *base, pc_
                              .gpus = pc_ranks_gpus(&outline->ranks),
                              .kinds = outline->spec->bad_days.other_nodes > 0 ? 2 : 1,
                              .first_other = pc_sample_first_other(outline->spec, &outline->ranks)};
+    if (pc_cut_expert_load_varies(&outline->spec->model, &outline->cut))
+        base->mean_load = pc_cut_mean_expert_load(&outline->spec->model, &outline->cut);
     pc_code code = fill_in(base, error);
     if (code) pc_sample_base_free(base);
     return code;
@@ -133,7 +163,10 @@ pc_code pc_sample_base_make(const pc_outline *outline, pc_sample_base *base, pc_
 
 void pc_sample_base_free(pc_sample_base *base) {
     for (int kind = 0; kind < PC_GPU_KINDS; kind++) {
-        for (int links = 0; links < PC_LINK_STATES; links++) pc_free(base->own_ps[links][kind]);
+        for (int links = 0; links < PC_LINK_STATES; links++) {
+            pc_free(base->own_ps[links][kind]);
+            pc_free(base->load_ps[links][kind]);
+        }
         pc_free(base->step_ps[kind]);
     }
     pc_free(base->hop);

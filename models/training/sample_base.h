@@ -16,14 +16,17 @@ typedef struct pc_sample_base {
     const pc_bad_days *bad_days; /* of its spec */
     int devices, chunks, replicas;
     int64_t rows, gpus;
-    int kinds;                                    /* of GPUs: 1 or 2 */
-    int64_t first_other;                          /* GPUs from this number on are of the other kind */
-    double *own_ps[PC_LINK_STATES][PC_GPU_KINDS]; /* [rows]: a pass with its collectives of TP, in whole ps; -1 where
-                                                   * there is none. NULL if there is no such GPU or link */
-    pc_time *step_ps[PC_GPU_KINDS];               /* [devices] */
-    int32_t *hop;                                 /* [rows]: the transfer that the pass waits for before it starts, or,
-                                                   * where stages do not go on meanwhile, behind itself; -1: none */
-    pc_iteration_spec worse_spec;                 /* of the next */
+    int kinds;                                     /* of GPUs: 1 or 2 */
+    int64_t first_other;                           /* GPUs from this number on are of the other kind */
+    double *own_ps[PC_LINK_STATES][PC_GPU_KINDS];  /* [rows]: a pass with its collectives of TP, in whole ps; -1 where
+                                                    * there is none. NULL if there is no such GPU or link */
+    double *load_ps[PC_LINK_STATES][PC_GPU_KINDS]; /* [rows]: what the pass takes more where the fullest rank of each
+                                                    * layer gets once more the mean rows. NULL if loads do not vary */
+    double mean_load;                              /* of the fullest rank, over the mean: own_ps is with it */
+    pc_time *step_ps[PC_GPU_KINDS];                /* [devices] */
+    int32_t *hop;                                  /* [rows]: the transfer that the pass waits for before it starts, or,
+                                                    * where stages do not go on meanwhile, behind itself; -1: none */
+    pc_iteration_spec worse_spec;                  /* of the next */
     pc_outline worse; /* of bad links: for its transfers and collectives; empty if there are none */
 } pc_sample_base;
 

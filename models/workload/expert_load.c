@@ -2,6 +2,7 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stdbool.h>
 
 /* The integral of w^power from 1 to `most`. */
 static double power_integral(double power, double most) {
@@ -34,20 +35,49 @@ static double greatest(const share *s, double ranks) {
     return (low + step * sum) / s->mean;
 }
 
-double pc_expert_load(const pc_expert_spread *spread) {
+/* No expert gets a token twice. */
+static double most_of(const pc_expert_spread *spread) {
+    return fmin(spread->ranks, fmax(1.0, spread->experts / spread->topk));
+}
+
+/* Whether ranks differ at all. */
+static bool has_shares(const pc_expert_spread *spread, share *s) {
     double here = spread->experts / spread->ranks; /* experts of a rank */
-    double most = fmin(spread->ranks, fmax(1.0, spread->experts / spread->topk));
-    if (!(spread->ranks > 1.0 && spread->exponent > 0.0 && spread->tokens > 1.0) || most <= 1.0) return 1.0;
-    share s = share_of(spread->exponent, spread->tokens, fmax(here, 1.0));
-    if (!(s.deviation > 1e-9 * s.mean)) return 1.0;
-    return fmin(fmax(greatest(&s, spread->ranks), 1.0), most);
+    if (!(spread->ranks > 1.0 && spread->exponent > 0.0 && spread->tokens > 1.0) || most_of(spread) <= 1.0)
+        return false;
+    *s = share_of(spread->exponent, spread->tokens, fmax(here, 1.0));
+    return s->deviation > 1e-9 * s->mean;
+}
+
+static double limited(const pc_expert_spread *spread, double load) {
+    return fmin(fmax(load, 1.0), most_of(spread));
+}
+
+double pc_expert_load(const pc_expert_spread *spread) {
+    share s;
+    return has_shares(spread, &s) ? limited(spread, greatest(&s, spread->ranks)) : 1.0;
+}
+
+double pc_expert_load_drawn(const pc_expert_spread *spread, double u) {
+    share s;
+    if (!has_shares(spread, &s)) return 1.0;
+    double both = s.mean * (1.0 - s.mean) / (s.deviation * s.deviation) - 1.0;
+    double at = gsl_cdf_beta_Pinv(pow(u, 1.0 / spread->ranks), s.mean * both, (1.0 - s.mean) * both);
+    return limited(spread, at / s.mean);
+}
+
+/* Of a rank whose place in the distribution of one is `quantile`. */
+static double load_at(const pc_expert_spread *spread, double quantile) {
+    double all = spread->experts, ranks = spread->ranks, topk = spread->topk, mean = spread->tokens * topk / ranks;
+    if (!(ranks > 1.0 && all > 1.0 && mean > 0.0)) return 1.0;
+    double variance = mean * (1.0 - 1.0 / ranks) * (all - topk) / (all - 1.0);
+    return fmin(1.0 + sqrt(variance) * gsl_cdf_ugaussian_Pinv(quantile) / mean, most_of(spread));
 }
 
 double pc_expert_load_by_chance(const pc_expert_spread *spread) {
-    double all = spread->experts, ranks = spread->ranks, topk = spread->topk;
-    double mean = spread->tokens * topk / ranks, most = fmin(ranks, fmax(1.0, all / topk));
-    if (!(ranks > 1.0 && all > 1.0 && mean > 0.0)) return 1.0;
-    double variance = mean * (1.0 - 1.0 / ranks) * (all - topk) / (all - 1.0);
-    double quantile = gsl_cdf_ugaussian_Pinv((ranks - 0.375) / (ranks + 0.25));
-    return fmin(1.0 + sqrt(variance) * quantile / mean, most);
+    return load_at(spread, (spread->ranks - 0.375) / (spread->ranks + 0.25));
+}
+
+double pc_expert_load_drawn_by_chance(const pc_expert_spread *spread, double u) {
+    return fmax(load_at(spread, pow(u, 1.0 / spread->ranks)), 1.0);
 }

@@ -29,6 +29,11 @@ double pc_expert_load(const pc_expert_spread *spread);
  * sample). */
 double pc_expert_load_by_chance(const pc_expert_spread *spread);
 
+/* The fullest rank's of one layer, drawn from those that the two above are means of. `u` is evenly distributed between
+ * 0 and 1: to the power of 1/r it is where the greatest of r lies in the distribution of one. */
+double pc_expert_load_drawn(const pc_expert_spread *spread, double u);
+double pc_expert_load_drawn_by_chance(const pc_expert_spread *spread, double u);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,14 +5,40 @@
 
 #include <math.h>
 
+static pc_expert_spread spread_of(const pc_model *model, const pc_cut *cut, double tokens) {
+    return (pc_expert_spread){.experts = (double)model->experts.num_experts,
+                              .ranks = pc_cut_ep(cut),
+                              .topk = (double)model->experts.topk,
+                              .tokens = tokens,
+                              .exponent = cut->moe_load_exponent};
+}
+
+bool pc_cut_expert_load_varies(const pc_model *model, const pc_cut *cut) {
+    return pc_model_has_experts(model) && pc_cut_ep(cut) > 1 && cut->moe_load != PC_MOE_LOAD_BALANCED;
+}
+
 double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens) {
-    const pc_expert_spread spread = {.experts = (double)model->experts.num_experts,
-                                     .ranks = pc_cut_ep(cut),
-                                     .topk = (double)model->experts.topk,
-                                     .tokens = tokens,
-                                     .exponent = cut->moe_load_exponent};
-    if (cut->moe_load == PC_MOE_LOAD_BALANCED || pc_cut_ep(cut) == 1) return 1.0;
+    const pc_expert_spread spread = spread_of(model, cut, tokens);
+    if (pc_cut_ep(cut) > 1 && cut->moe_load_fullest > 0) return cut->moe_load_fullest;
+    if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
     return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_by_chance(&spread) : pc_expert_load(&spread);
+}
+
+/* Tokens of all ranks that share out a layer's experts, of one microbatch. */
+static double tokens_of_all(const pc_model *model, const pc_cut *cut) {
+    const pc_expert_slice slice = pc_slice_of(model, cut).experts;
+    return (double)slice.tokens * (double)(slice.ranks * slice.cut);
+}
+
+double pc_cut_mean_expert_load(const pc_model *model, const pc_cut *cut) {
+    return pc_cut_expert_load(model, cut, tokens_of_all(model, cut));
+}
+
+double pc_cut_expert_load_drawn(const pc_model *model, const pc_cut *cut, double u) {
+    const pc_expert_spread spread = spread_of(model, cut, tokens_of_all(model, cut));
+    if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
+    return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_drawn_by_chance(&spread, u)
+                                                : pc_expert_load_drawn(&spread, u);
 }
 
 /* Of one expert and one rank's tokens, as Megatron-LM's get_capacity counts it. */

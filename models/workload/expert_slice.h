@@ -1,4 +1,4 @@
-/* expert_slice.h: what one rank has of a layer's experts, and how many rows come to it. Private to workload. */
+/* expert_slice.h: what one rank has of a layer's experts, and how many rows come to it. */
 #ifndef PC_MODELS_WORKLOAD_EXPERT_SLICE_H
 #define PC_MODELS_WORKLOAD_EXPERT_SLICE_H
 
@@ -10,5 +10,10 @@ pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int
 /* The fullest rank's rows over the mean, as the cut's moe_load says; 1 where one rank has all experts. `tokens`: those
  * of all ranks that share them out. */
 double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens);
+
+/* Whether that differs from layer to layer; of a checked cut its mean, and one that is drawn (expert_load.h). */
+bool pc_cut_expert_load_varies(const pc_model *model, const pc_cut *cut);
+double pc_cut_mean_expert_load(const pc_model *model, const pc_cut *cut);
+double pc_cut_expert_load_drawn(const pc_model *model, const pc_cut *cut, double u);
 
 #endif

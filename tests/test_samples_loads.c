@@ -1,0 +1,151 @@
+/* Samples of models with experts: how unevenly tokens choose differs from sample to sample. Every layer's fullest rank
+ * decides, for all that share out its experts. */
+#include "tests/iteration_example.h"
+
+#include "models/training/conditions.h"
+#include "models/workload/expert_load.h"
+#include "models/workload/expert_slice.h"
+
+#include <math.h>
+
+/* Eight experts on eight ranks, all layers with experts. */
+static pc_iteration_spec mixture_spec(pc_moe_load load) {
+    pc_iteration_spec spec = example_spec();
+    spec.model.experts = (pc_experts){.num_experts = 32, .topk = 2, .ffn_hidden = 4096};
+    spec.cut.ep = 8;
+    spec.cut.etp = 1;
+    spec.cut.dispatcher = PC_DISPATCHER_ALLTOALL;
+    spec.cut.moe_load = load;
+    spec.cut.moe_load_exponent = 1.1;
+    spec.bad_days.samples = 6;
+    spec.memory_limit_bytes = INT64_C(1) << 40;
+    return spec;
+}
+
+/* ---- the distribution ---- */
+
+static double mean_drawn(const pc_expert_spread *spread, double draw(const pc_expert_spread *, double)) {
+    enum { STEPS = 2000 };
+    double sum = 0;
+    for (int i = 0; i < STEPS; i++) sum += draw(spread, (i + 0.5) / STEPS);
+    return sum / STEPS;
+}
+
+/* What is drawn has the mean that is expected: of a power law but for what limits each draw; by
+ * chance within what Blom's quantile is off, a fiftieth of the deviation of one rank. */
+static void test_means(void **state) {
+    (void)state;
+    static const double ranks[] = {4, 8, 32};
+    for (int i = 0; i < 3; i++) {
+        pc_expert_spread x = {.experts = 128, .ranks = ranks[i], .topk = 4, .tokens = 4096, .exponent = 1.1};
+        double power = pc_expert_load(&x) - 1, chance = pc_expert_load_by_chance(&x) - 1;
+        assert_true(fabs(mean_drawn(&x, pc_expert_load_drawn) - 1 - power) < 0.03 * power);
+        assert_true(fabs(mean_drawn(&x, pc_expert_load_drawn_by_chance) - 1 - chance) < 0.03 * chance);
+        assert_true(pc_expert_load_drawn(&x, 0.1) < pc_expert_load_drawn(&x, 0.9));
+        assert_true(pc_expert_load_drawn_by_chance(&x, 0.1) < pc_expert_load_drawn_by_chance(&x, 0.9));
+    }
+    pc_expert_spread alone = {.experts = 8, .ranks = 1, .topk = 2, .tokens = 64, .exponent = 1.1};
+    assert_true(pc_expert_load_drawn(&alone, 0.5) == 1 && pc_expert_load_drawn_by_chance(&alone, 0.5) == 1);
+}
+
+/* ---- samples ---- */
+
+typedef struct drawn {
+    pc_outline outline;
+    pc_sample_base base;
+    pc_conditions conditions;
+    gsl_rng rng;
+} drawn;
+
+static void open_drawn(const pc_iteration_spec *spec, drawn *parts) {
+    assert_int_equal(pc_outline_make(spec, NULL, &parts->outline, NULL), PC_OK);
+    assert_int_equal(pc_sample_base_make(&parts->outline, &parts->base, NULL), PC_OK);
+    assert_int_equal(pc_conditions_open(&parts->base, &parts->conditions, NULL), PC_OK);
+    assert_int_equal(pc_draws_open(&parts->rng, NULL), PC_OK);
+}
+
+static void close_drawn(drawn *parts) {
+    pc_draws_close(&parts->rng);
+    pc_conditions_close(&parts->conditions);
+    pc_sample_base_free(&parts->base);
+    pc_outline_free(&parts->outline);
+}
+
+/* One stage, whose experts all replicas share out: a sample is the iteration whose fullest rank has what was drawn.
+ * Times are a line between two loads, and products come in whole tiles: up to 4% apart. */
+static void test_a_sample_has_its_load(void **state) {
+    (void)state;
+    for (int load = PC_MOE_LOAD_UNIFORM; load <= PC_MOE_LOAD_POWER; load++) {
+        pc_iteration_spec spec = mixture_spec((pc_moe_load)load), other = spec;
+        drawn parts;
+        spec.cut.pp = other.cut.pp = 1;
+        spec.cut.dp = other.cut.dp = 4;
+        pc_iteration iteration = run_spec(&spec);
+        open_drawn(&spec, &parts);
+        other.bad_days.samples = 0;
+        for (int i = 0; i < 6; i++) {
+            pc_conditions_draw(&parts.base, i, &parts.rng, &parts.conditions);
+            for (int r = 1; r < 4; r++)
+                assert_true(parts.conditions.load[r] == parts.conditions.load[0]); /* one group */
+            other.cut.moe_load_fullest = parts.conditions.load[0];
+            pc_iteration expected = run_spec(&other);
+            double found_s = (double)iteration.sample_ps[i] / 1e12;
+            if (fabs(found_s / expected.iteration_s - 1) > 0.04)
+                fail_msg("load %g: %g s; expected %g", parts.conditions.load[0], found_s, expected.iteration_s);
+            pc_iteration_free(&expected);
+        }
+        assert_true(iteration.sample_ps[0] != iteration.sample_ps[1]);
+        close_drawn(&parts);
+        pc_iteration_free(&iteration);
+    }
+}
+
+/* Loads of one layer are farther apart than means over 24 of them; and groups of different replicas are drawn each for
+ * itself. */
+static void test_layers_and_groups(void **state) {
+    (void)state;
+    pc_iteration_spec spec = mixture_spec(PC_MOE_LOAD_POWER);
+    double squares[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        drawn parts;
+        spec.cut.pp = 1;
+        spec.cut.dp = 8; /* two groups of 8 ranks */
+        spec.model.experts.first_dense = i ? 23 : 0;
+        open_drawn(&spec, &parts);
+        int differ = 0;
+        for (int k = 0; k < 100; k++) {
+            pc_conditions_draw(&parts.base, k, &parts.rng, &parts.conditions);
+            double off = parts.conditions.load[0] - parts.base.mean_load;
+            squares[i] += off * off;
+            assert_true(parts.conditions.load[0] == parts.conditions.load[3]);
+            differ += parts.conditions.load[0] != parts.conditions.load[4];
+        }
+        assert_true(differ > 95); /* none has less than the mean: some have as much */
+        close_drawn(&parts);
+    }
+    double ratio = squares[1] / squares[0]; /* of variances: 24 */
+    if (ratio < 12 || ratio > 48) fail_msg("%g; expected 24", ratio);
+}
+
+/* Balanced experts, and those that a rank has all of, are alike in all samples. */
+static void test_no_load_no_difference(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pc_iteration_spec spec = mixture_spec(i ? PC_MOE_LOAD_POWER : PC_MOE_LOAD_BALANCED);
+        if (i) spec.cut.ep = 1;
+        pc_iteration iteration = run_spec(&spec);
+        pc_time good_ps = llrint(iteration.bad_days.good_s * 1e12);
+        for (int k = 0; k < 6; k++) assert_int_equal(iteration.sample_ps[k], good_ps);
+        pc_iteration_free(&iteration);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_means),
+        cmocka_unit_test(test_a_sample_has_its_load),
+        cmocka_unit_test(test_layers_and_groups),
+        cmocka_unit_test(test_no_load_no_difference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
