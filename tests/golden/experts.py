@@ -97,10 +97,15 @@ def dispatches(row):
     return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
 
 
+def is_mlperf(row):
+    """Its configurations are named ..._full_cg.sh."""
+    return "MLPerf" in row["release"] and "full_cg" in row["variant"]
+
+
 def captures(row):
-    """From 26.06 on recipes in MXFP8 capture the whole iteration, with grouped products in one kernel and attention in 8 bits
+    """MLPerf's of v6.0, and from 26.06 on recipes in MXFP8 capture the whole iteration, with grouped products in one kernel and attention in 8 bits
     (_enable_deepseek_full_iteration_mxfp8, _apply_gpt_oss_120b_full_iter_fp8mx_configs): cutedsl_fused_grouped_mlp."""
-    if not is_mx(row) or release_of(row) < (26, 6):
+    if not is_mx(row) or (release_of(row) < (26, 6) and not is_mlperf(row)):
         return {}
     found = {"setting.cuda_graph_impl": "full_iteration", "setting.use_transformer_engine_op_fuser": "true"}
     eight = gpu_of(row) in ("GB300", "B300") and family_of(row) != "gptoss"  # whose windows in 8 bits cannot be asked
@@ -111,5 +116,9 @@ def of_bridge(row):
     return {**recomputes(row), **dispatches(row), **captures(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
+def of_mlperf(row):
+    return captures(row) if is_mlperf(row) and number(row["ep"]) > 1 else {}
+
+
 def of_row(row):
-    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row)}
+    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
