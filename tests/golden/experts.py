@@ -5,7 +5,8 @@ GPU and a precision. They changed between releases: what a row of a release prin
 """
 import re
 
-COLUMNS = ("setting.moe_token_dispatcher_type", "setting.fp8_dot_product_attention", "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
+COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
+           "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
            "setting.model.moe_pad_expert_input_to_capacity")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
@@ -90,8 +91,11 @@ def recomputes(row):
 
 
 def dispatches(row):
-    """GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
+    """25.09's DeepSeek-V3 on H100 has enable_deepep.
+    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
     family, gpu = family_of(row), gpu_of(row)
+    if (family, gpu, release_of(row)) == ("deepseek", "H100", (25, 9)):
+        return {"setting.moe_token_dispatcher_type": "flex", "setting.moe_flex_dispatcher_backend": "deepep"}
     plain_gptoss = family == "gptoss" and not is_mx(row) and gpu != "B300"
     plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
     return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
