@@ -34,8 +34,10 @@ static bool find_least_memory(const pc_plan_space *space, const pc_plan_request 
 }
 
 static void write_choice(const pc_plan_choice *choice, char *text, size_t size) {
-    snprintf(text, size, "tp %d, pp %d, dp %d, %s, microbatches of %" PRId64 ", ZeRO %d", choice->tp, choice->pp,
-             choice->dp, choice->generator->name, choice->microbatch_size, choice->zero);
+    char experts[32] = "";
+    if (choice->ep > 1) snprintf(experts, sizeof experts, "ep %d, ", choice->ep);
+    snprintf(text, size, "tp %d, pp %d, dp %d, %s%s, microbatches of %" PRId64 ", ZeRO %d", choice->tp, choice->pp,
+             choice->dp, experts, choice->generator->name, choice->microbatch_size, choice->zero);
 }
 
 static void say_slow(const pc_plan_request *request, const pc_plan_found *fastest, const pc_plan_found *cheapest) {

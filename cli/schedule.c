@@ -20,7 +20,7 @@ static const char help[] =
     "  -m, --microbatches N        microbatches of an iteration\n"
     "  -v, --chunks N              model parts on a device, for the schedules that take several\n"
     "      --slices N              slices of a microbatch along its sequence, of seq-1f1b and its like (default 4);\n"
-    "                              of seq-...-interleaved each of the -v parts has as many\n"
+    "                              of interleaved ones each of the -v parts has as many\n"
     "      --slice-times X,X,...   how long slices take, relative to each other (default alike)\n"
     "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1); or "
     "F,B,W/F,B,W/..., "

@@ -40,12 +40,13 @@ static double or_zero(double number) {
 
 static void memory_parts(const pc_device_memory *m, double parts[PC_PLAN_KINDS], const char *names[PC_PLAN_KINDS]) {
     static const char *const kinds[PC_PLAN_KINDS] = {"parameters",  "gradients", "optimizer", "buffers",
-                                                     "activations", "",          ""};
+                                                     "activations", "",          "",          ""};
     const double bytes[PC_PLAN_KINDS] = {(double)m->parameters,
                                          (double)m->gradients,
                                          (double)m->optimizer,
                                          (double)m->buffers,
                                          (double)m->activations,
+                                         0.0,
                                          0.0,
                                          0.0};
     memcpy(parts, bytes, sizeof bytes);
@@ -54,7 +55,7 @@ static void memory_parts(const pc_device_memory *m, double parts[PC_PLAN_KINDS],
 
 void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
                    const char *names[PC_PLAN_KINDS]) {
-    static const char *const kinds[PC_PLAN_KINDS] = {"kernels", "TP", "CP", "PP", "DP", "optimizer", "bubble"};
+    static const char *const kinds[PC_PLAN_KINDS] = {"kernels", "TP", "CP", "EP", "PP", "DP", "optimizer", "bubble"};
     const pc_run_row *row = &plan->row;
     if (objective == PC_PLAN_MEMORY) {
         memory_parts(&plan->fullest, parts, names);
@@ -62,7 +63,8 @@ void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double 
     }
     const double waits[PC_PLAN_KINDS] = {0.0,
                                          or_zero(row->exposed_tp_s),
-                                         or_zero(row->exposed_cp_s) + or_zero(row->exposed_ep_s),
+                                         or_zero(row->exposed_cp_s),
+                                         or_zero(row->exposed_ep_s),
                                          or_zero(row->exposed_pp_s),
                                          or_zero(row->exposed_dp_s),
                                          or_zero(row->exposed_optimizer_s),
@@ -80,8 +82,8 @@ void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double 
 }
 
 void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
-    static const char *const words[PC_PLAN_KINDS] = {"",           "TP traffic", "CP traffic", "PP transfers",
-                                                     "DP traffic", "optimizer",  "bubble"};
+    static const char *const words[PC_PLAN_KINDS] = {
+        "", "TP traffic", "CP traffic", "EP traffic", "PP transfers", "DP traffic", "optimizer", "bubble"};
     double parts[PC_PLAN_KINDS], whole = 0.0;
     const char *names[PC_PLAN_KINDS];
     int most = 1;
@@ -172,6 +174,10 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
         return space->dp.count ? "tp x pp x dp is not the number of GPUs" : "tp x pp does not divide the GPUs";
     case PC_PLAN_RULE_INTERLEAVING:
         return "one stage, or one chunk, has nothing to interleave";
+    case PC_PLAN_RULE_EXPERTS:
+        return "ep x etp does not divide a stage's GPUs, ep the experts or etp their width; or no order of ranks, or "
+               "the "
+               "schedule, can have them";
     case PC_PLAN_RULE_BATCH:
         return "dp x microbatch size does not divide the batch";
     case PC_PLAN_RULE_SCHEDULE:

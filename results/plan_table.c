@@ -14,6 +14,7 @@ enum {
     EXTRA_RANK,
     EXTRA_ORDER,
     EXTRA_OFFLOAD,
+    EXTRA_DISPATCHER,
     EXTRA_P2P,
     EXTRA_TP,
     EXTRA_GRADIENTS,
@@ -28,6 +29,7 @@ enum {
 static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
                                               [EXTRA_ORDER] = {"rank_order", true},
                                               [EXTRA_OFFLOAD] = {"offload", true},
+                                              [EXTRA_DISPATCHER] = {"dispatcher", true},
                                               [EXTRA_P2P] = {"overlap_p2p", false},
                                               [EXTRA_TP] = {"overlap_tp", false},
                                               [EXTRA_GRADIENTS] = {"overlap_gradients", false},
@@ -84,6 +86,15 @@ static const char *switch_text(bool is_on) {
     return is_on ? "1" : "0";
 }
 
+/* Of a run in which ranks share out experts, or cut them otherwise than the rest. */
+static const char *dispatcher_text(const pc_run_row *row, pc_dispatcher dispatcher) {
+    static const char *const words[] = {[PC_DISPATCHER_ALLGATHER] = "allgather",
+                                        [PC_DISPATCHER_ALLTOALL] = "alltoall",
+                                        [PC_DISPATCHER_DEEPEP] = "deepep",
+                                        [PC_DISPATCHER_HYBRIDEP] = "hybridep"};
+    return row->ep > 1 ? words[dispatcher] : "none";
+}
+
 /* The text lives in `room`, or longer. */
 static const char *extra_text(const pc_plan_report *report, int64_t index, int extra, char room[PC_PLAN_TEXT_SIZE]) {
     const pc_plan_row *plan = &report->rows[index];
@@ -98,6 +109,8 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
     case EXTRA_OFFLOAD:
         pc_offload_write(choice->offload, room);
         return room;
+    case EXTRA_DISPATCHER:
+        return dispatcher_text(&plan->row, choice->dispatcher);
     case EXTRA_P2P:
         return switch_text(choice->overlaps_p2p);
     case EXTRA_TP:
@@ -199,7 +212,8 @@ static void add_json_rules(const pc_plan_report *report, pc_text *text) {
         [PC_PLAN_RULE_GPUS] = "gpus",         [PC_PLAN_RULE_INTERLEAVING] = "interleaving",
         [PC_PLAN_RULE_LAYERS] = "layers",     [PC_PLAN_RULE_BATCH] = "batch",
         [PC_PLAN_RULE_SCHEDULE] = "schedule", [PC_PLAN_RULE_TENSOR] = "tensor",
-        [PC_PLAN_RULE_SIZE] = "size",         [PC_PLAN_RULE_OFFLOAD] = "offload"};
+        [PC_PLAN_RULE_SIZE] = "size",         [PC_PLAN_RULE_OFFLOAD] = "offload",
+        [PC_PLAN_RULE_EXPERTS] = "experts"};
     pc_text_printf(text, ", \"broken\": {");
     for (int i = 0; i < PC_PLAN_RULES; i++)
         pc_text_printf(text, "%s\"%s\": %" PRId64, i ? ", " : "", names[i], report->log.broken[i]);

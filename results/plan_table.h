@@ -8,9 +8,10 @@
  * `behind`: the value v of a plan by the first objective is, to be small, THROUGHPUT: seconds that the cluster takes
  * for a token; COST: the same times GPUs and the price of one; MEMORY: bytes on the fullest GPU. A plan is behind plan
  * 1 by v / v1 - 1. With v = sum of v_k over kinds k, it is the sum of (v_k - v1_k) / v1, so that kinds add up to the
- * whole. Kinds of THROUGHPUT and COST are the shares that TP, CP, PP, DP, optimizer and bubble have of the iteration, and
- * the kernels (with the setting's overhead), which have the rest. Kinds of MEMORY are what the fullest GPU holds:
- * parameters, gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the largest first:
+ * whole. Kinds of THROUGHPUT and COST are the shares that TP, CP, EP, PP, DP, optimizer and bubble have of the
+ * iteration, and the kernels (with the setting's overhead), which have the rest. Kinds of MEMORY are what the fullest
+ * GPU holds: parameters, gradients, optimizer, buffers, activations. As text, in percent and in points of v1, the
+ * largest first:
  * "+3.1%: bubble +2.4, DP +0.9, kernels -0.2"; what rounds to nothing is left out; of plan 1 it is empty.
  *
  * `ties`: the plan's interval of 80% (scenarios/intervals.h), of v as of the time or the memory in it, overlaps that of
@@ -61,7 +62,7 @@ typedef struct pc_plan_report {
 /* The columns of a plan, for pc_column_choice_parse: rank, those of a run, and the others that the CSV has. */
 const char *pc_plan_column_name(int number);
 
-enum { PC_PLAN_KINDS = 7, PC_PLAN_TEXT_SIZE = 256 };
+enum { PC_PLAN_KINDS = 8, PC_PLAN_TEXT_SIZE = 256 };
 
 /* v_k of a plan by `objective`, in units that cancel out, and their names; the sum is v. `names` are static. */
 void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
@@ -86,10 +87,10 @@ const char *pc_plan_objective_name(pc_plan_objective objective);
 
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
- * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, overlap_p2p, overlap_tp,
- * overlap_gradients, overlap_parameters, limits, behind, ties, close, command. JSON: an object of `scenario`,
- * `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and `rule`.
- * PC_ERROR_IO if the stream fails. */
+ * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, dispatcher, overlap_p2p,
+ * overlap_tp, overlap_gradients, overlap_parameters, limits, behind, ties, close, command. JSON: an object of
+ * `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and
+ * `rule`. PC_ERROR_IO if the stream fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -45,6 +45,10 @@ typedef enum pc_dimension {
     EACH(PP)                                                                                                           \
     EACH(DP)                                                                                                           \
     EACH(CP)                                                                                                           \
+    EACH(EP)                                                                                                           \
+    EACH(ETP)                                                                                                          \
+    EACH(MOE_TOKEN_DISPATCHER_TYPE)                                                                                    \
+    EACH(MOE_FLEX_DISPATCHER_BACKEND)                                                                                  \
     EACH(CHUNKS)                                                                                                       \
     EACH(SEQUENCE_SLICES)                                                                                              \
     EACH(MICROBATCH_SIZE)                                                                                              \

@@ -25,7 +25,7 @@ static bool can_cut(const pc_plan_scenario *scenario, int64_t tp, int parts) {
     pc_cut cut = spec->cut;
     bool can = false;
     cut.tp = (int)tp;
-    cut.sequence_parallel = false;
+    cut.sequence_parallel = tp > 1 && pc_model_has_experts(&spec->model); /* they need it */
     cut.offload = (pc_offload){0}; /* what it needs depends on sizes that are chosen later */
     for (int i = 0; i < layouts->count && !can; i++) {
         int64_t listed = layouts->values[i].whole;
@@ -141,6 +141,38 @@ static pc_code fill_cp(pc_plan_scenario *scenario, pc_error *error) {
     return set_numbers(&scenario->list[PC_CHOICE_CP], cp, count, error);
 }
 
+/* ---- experts ---- */
+
+bool pc_plan_asks_for_flex(const pc_plan_scenario *scenario) {
+    return pc_setting_has(&scenario->given, PC_KEY_MOE_FLEX_DISPATCHER_BACKEND) ||
+           pc_setting_has(&scenario->given, PC_KEY_MOE_FP8_DISPATCH) ||
+           scenario->list[PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND].count > 0;
+}
+
+/* Powers of two that divide the experts and make up the GPUs, within a domain and beyond. */
+static pc_code fill_ep(pc_plan_scenario *scenario, pc_error *error) {
+    const int64_t experts = first_spec(scenario)->model.experts.num_experts;
+    int64_t ep[32];
+    int count = 0;
+    for (int64_t n = 1; n <= experts && n <= PC_DEVICES_MAX && experts % n == 0; n *= 2)
+        if (n == 1 || makes_up_gpus(scenario, n)) ep[count++] = n;
+    return set_numbers(&scenario->list[PC_CHOICE_EP], ep, count, error);
+}
+
+/* What Megatron-LM's users choose from. Experts are narrow: nobody cuts one where there are others to share out. */
+static pc_code fill_experts(pc_plan_scenario *scenario, pc_error *error) {
+    static const int64_t whole[] = {1}, types[] = {PC_DISPATCHER_ALLTOALL, PC_DISPATCHER_DEEPEP};
+    pc_choice_list *list = scenario->list;
+    pc_code code = PC_OK;
+    if (!pc_model_has_experts(&first_spec(scenario)->model)) return PC_OK;
+    if (list[PC_CHOICE_EP].count == 0) code = fill_ep(scenario, error);
+    if (!code && list[PC_CHOICE_ETP].count == 0) code = set_numbers(&list[PC_CHOICE_ETP], whole, 1, error);
+    bool is_flex = pc_plan_asks_for_flex(scenario);
+    if (!code && list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE].count == 0)
+        code = set_numbers(&list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE], &types[is_flex], is_flex ? 1 : 2, error);
+    return code;
+}
+
 /* Powers of two that divide one of the batches. */
 static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error) {
     int64_t sizes[64];
@@ -166,6 +198,16 @@ static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
 
 #define MODULES(set) ((int64_t)(set) << 32 | PC_RECOMPUTE_MODULES) /* pc_recomputation_code */
 
+/* What is cheapest for its bytes first: queries, keys and values that latents are made into, then the experts'
+ * activation, then all of the experts, whose tokens are sent once more. */
+static pc_code fill_recompute_of_experts(pc_plan_scenario *scenario, pc_error *error) {
+    const int64_t latents =
+        pc_model_is_latent(&first_spec(scenario)->model) ? (int64_t)PC_RECOMPUTES_MLA_UP_PROJ : INT64_C(0);
+    const int64_t all[] = {PC_RECOMPUTE_NONE, MODULES(PC_RECOMPUTES_MOE_ACT | latents),
+                           MODULES(PC_RECOMPUTES_MOE | latents), PC_RECOMPUTE_FULL, MODULES(latents)};
+    return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], all, latents ? 5 : 4, error);
+}
+
 /* Attention is worth the least time for its bytes, then the MLP, then whole layers. Flash attention has no scores that
  * could be recomputed. */
 static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
@@ -173,6 +215,8 @@ static pc_code fill_recompute(pc_plan_scenario *scenario, pc_error *error) {
                                   MODULES(PC_RECOMPUTES_CORE_ATTN | PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
     static const int64_t with_flash[] = {PC_RECOMPUTE_NONE, MODULES(PC_RECOMPUTES_MLP), PC_RECOMPUTE_FULL};
     bool is_flash = first_spec(scenario)->model.attention == PC_ATTENTION_FLASH;
+    if (is_flash && pc_model_has_experts(&first_spec(scenario)->model))
+        return fill_recompute_of_experts(scenario, error);
     return set_numbers(&scenario->list[PC_CHOICE_RECOMPUTE], is_flash ? with_flash : all, is_flash ? 3 : 4, error);
 }
 
@@ -257,6 +301,7 @@ pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error) {
     if (!code && list[PC_CHOICE_GLOBAL_BATCH].count == 0) code = fill_batch(scenario, error);
     if (!code && list[PC_CHOICE_TP].count == 0) code = fill_tp(scenario, &parts, error);
     if (!code && list[PC_CHOICE_CP].count == 0) code = fill_cp(scenario, error);
+    if (!code) code = fill_experts(scenario, error);
     if (!code && list[PC_CHOICE_PP].count == 0) code = fill_pp(scenario, &parts, error);
     if (!code && list[PC_CHOICE_CHUNKS].count == 0) code = fill_chunks(scenario, &parts, error);
     if (!code && list[PC_CHOICE_MICROBATCH_SIZE].count == 0) code = fill_microbatch_size(scenario, error);

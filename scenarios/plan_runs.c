@@ -15,6 +15,11 @@ static bool has_chunks(const pc_plan_choice *choice) {
     return !is_one_part && choice->generator->chunks_min != choice->generator->chunks_max;
 }
 
+/* Kernels of their own, in the place of collectives. */
+static bool is_flex(const pc_plan_choice *choice) {
+    return choice->dispatcher >= PC_DISPATCHER_DEEPEP;
+}
+
 static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
     switch (choice) {
     case PC_CHOICE_GPUS:
@@ -29,6 +34,14 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
         return from->dp;
     case PC_CHOICE_CP:
         return from->cp;
+    case PC_CHOICE_EP:
+        return from->ep;
+    case PC_CHOICE_ETP:
+        return from->etp;
+    case PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE:
+        return is_flex(from) ? PC_DISPATCHER_DEEPEP : from->dispatcher;
+    case PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND:
+        return from->dispatcher - PC_DISPATCHER_DEEPEP;
     case PC_CHOICE_CHUNKS:
         return from->slices > 0 ? from->chunks / from->slices : from->chunks;
     case PC_CHOICE_SEQUENCE_SLICES:
@@ -97,8 +110,11 @@ static pc_value value_of(const pc_plan_scenario *scenario, const pc_plan_choice 
  * ranks, and a price somebody who says it. */
 static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     if (choice == PC_CHOICE_OBJECTIVE) return false;
-    bool may_be_unsaid = choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION || choice == PC_CHOICE_OFFLOAD;
+    bool may_be_unsaid = choice == PC_CHOICE_PRICE || choice == PC_CHOICE_PRECISION || choice == PC_CHOICE_OFFLOAD ||
+                         choice == PC_CHOICE_EP || choice == PC_CHOICE_ETP ||
+                         choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE;
     if (may_be_unsaid) return scenario->list[choice].count > 0;
+    if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND) return scenario->list[choice].count > 0 && is_flex(from);
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
     if (choice == PC_CHOICE_SEQUENCE_SLICES) return from->slices > 0 && scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_SHARD_GROUP) return from->shard_group > 0;
@@ -133,6 +149,10 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
     if (choice == PC_CHOICE_CP && from->cp == 1) return true;
+    if (choice == PC_CHOICE_EP && from->ep == 1) return true;
+    if (choice == PC_CHOICE_ETP && from->etp == from->tp) return true;
+    if (choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE && from->dispatcher == PC_DISPATCHER_ALLTOALL) return true;
+    if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND && from->dispatcher == PC_DISPATCHER_DEEPEP) return true;
     if (choice == PC_CHOICE_OFFLOAD && from->offload == 0) return true;
     return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key) &&
            number_of(from, choice) == 1;
@@ -161,12 +181,17 @@ static const char *price_text(const pc_plan_scenario *scenario, const pc_plan_ch
 }
 
 static void write_value(pc_choice choice, pc_value value, char text[64]) {
+    static const char *const types[] = {"allgather", "alltoall", "flex"};
     if (choice == PC_CHOICE_SCHEDULE)
         snprintf(text, 64, "%s", value.generator->name);
     else if (choice == PC_CHOICE_RECOMPUTE || choice == PC_CHOICE_LAYOUT || choice == PC_CHOICE_OFFLOAD)
         snprintf(text, 64, "%s", value.text);
     else if (choice == PC_CHOICE_RANK_ORDER)
         pc_rank_order_write(value.order, text);
+    else if (choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE)
+        snprintf(text, 64, "%s", types[value.whole]);
+    else if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND)
+        snprintf(text, 64, "%s", value.whole ? "hybridep" : "deepep");
     else if (is_switch(choice))
         snprintf(text, 64, "%s", value.whole ? "true" : "false");
     else

@@ -42,6 +42,16 @@ pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base) {
     return setting;
 }
 
+/* The type of dispatcher that says whether keys of flex have a place: one of collectives if any is listed. */
+static void set_dispatcher(const pc_plan_scenario *scenario, pc_setting *setting) {
+    const pc_choice_list *types = &scenario->list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE];
+    pc_value value = {.whole = PC_DISPATCHER_DEEPEP};
+    for (int i = 0; i < types->count; i++)
+        if (types->values[i].whole < value.whole) value = types->values[i];
+    if (types->count > 0 || pc_plan_asks_for_flex(scenario))
+        pc_setting_set(setting, PC_KEY_MOE_TOKEN_DISPATCHER_TYPE, value);
+}
+
 /* What a plan chooses is put out of the way: one GPU, one microbatch, nothing recomputed. */
 static pc_setting plain_setting(const pc_plan_scenario *scenario, int base) {
     static const pc_key ones[] = {PC_KEY_TP, PC_KEY_PP, PC_KEY_DP, PC_KEY_MICROBATCHES, PC_KEY_MICROBATCH_SIZE};
@@ -51,7 +61,8 @@ static pc_setting plain_setting(const pc_plan_scenario *scenario, int base) {
     pc_setting_set(&setting, PC_KEY_RECOMPUTE, (pc_value){.text = "none"});
     pc_setting_set(&setting, PC_KEY_OFFLOAD, (pc_value){.text = "none"});
     setting.given[PC_KEY_GPUS] = setting.given[PC_KEY_CHUNKS] = setting.given[PC_KEY_LAYOUT] = false;
-    setting.given[PC_KEY_SHARD_GROUP] = false;
+    setting.given[PC_KEY_SHARD_GROUP] = setting.given[PC_KEY_EP] = setting.given[PC_KEY_ETP] = false;
+    set_dispatcher(scenario, &setting);
     return setting;
 }
 
@@ -155,12 +166,27 @@ static pc_code name_offloads(pc_plan_scenario *scenario, pc_error *error) {
     return PC_OK;
 }
 
+/* Types, and in the place of flex its kernels: pc_dispatcher counts on from it. */
+static void list_dispatchers(pc_plan_scenario *scenario) {
+    const pc_choice_list *types = &scenario->list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE],
+                         *kernels = &scenario->list[PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND];
+    int count = 0;
+    for (int i = 0; i < types->count; i++) {
+        bool is_flex = types->values[i].whole == PC_DISPATCHER_DEEPEP;
+        if (!is_flex || kernels->count == 0) scenario->dispatchers[count++] = types->values[i].whole;
+        for (int k = 0; is_flex && k < kernels->count; k++)
+            scenario->dispatchers[count++] = PC_DISPATCHER_DEEPEP + kernels->values[k].whole;
+    }
+    scenario->dispatcher_count = count;
+}
+
 static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
     pc_code code = copy_numbers(scenario, error);
     if (!code) code = copy_others(scenario, error);
     if (!code) code = name_recomputations(scenario, error);
     if (!code) code = name_offloads(scenario, error);
     if (code) return code;
+    list_dispatchers(scenario);
     scenario->space = (pc_plan_space){.bases = scenario->bases,
                                       .base_count = pc_plan_base_count(scenario),
                                       .gpus = numbers_of(scenario, PC_CHOICE_GPUS),
@@ -169,6 +195,9 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .pp = numbers_of(scenario, PC_CHOICE_PP),
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),
                                       .cp = numbers_of(scenario, PC_CHOICE_CP),
+                                      .ep = numbers_of(scenario, PC_CHOICE_EP),
+                                      .etp = numbers_of(scenario, PC_CHOICE_ETP),
+                                      .dispatchers = {scenario->dispatchers, scenario->dispatcher_count},
                                       .chunks = numbers_of(scenario, PC_CHOICE_CHUNKS),
                                       .slices = numbers_of(scenario, PC_CHOICE_SEQUENCE_SLICES),
                                       .layouts = numbers_of(scenario, PC_CHOICE_LAYOUT),

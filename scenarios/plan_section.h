@@ -36,6 +36,8 @@ struct pc_plan_scenario {
     /* The space, and what it borrows. */
     pc_plan_base *bases;
     int64_t *numbers[PC_CHOICES];
+    int64_t dispatchers[PC_DISPATCHER_HYBRIDEP + 1]; /* of the types, and of flex its kernels */
+    int dispatcher_count;
     const pc_generator **generators;
     pc_rank_order *orders;
     char (*recompute_names)[PC_RECOMPUTATION_SIZE]; /* of the list of recomputation, in its order */
@@ -85,6 +87,9 @@ int pc_plan_precision_of(const pc_plan_scenario *scenario, int base);
 
 /* The setting of a base, with its price; what the model's file says is filled in. */
 pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base);
+
+/* Whether the setting has a key that only flex has: then no other dispatcher is meant. */
+bool pc_plan_asks_for_flex(const pc_plan_scenario *scenario);
 
 /* Fills in lists that nobody gave; scenario->runs are there. `dp` stays empty. */
 pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error);

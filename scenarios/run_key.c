@@ -119,10 +119,15 @@ static void add_vocab(pc_hash *hash, const pc_vocab_costs *vocab) {
     if (has_any) add_integers(hash, numbers, 4);
 }
 
+static void add_pairs(pc_hash *hash, const pc_costs *costs) {
+    if (costs->pair_ps) add_integers(hash, costs->pair_ps, 2 * (int64_t)costs->devices * costs->chunks * costs->chunks);
+}
+
 static void add_costs(pc_hash *hash, const pc_costs *costs, const int64_t *memory_limit_bytes) {
     int64_t chunks = (int64_t)costs->devices * costs->chunks;
     add_times(hash, costs, chunks);
     add_vocab(hash, &costs->vocab);
+    add_pairs(hash, costs);
     add_integers(hash, costs->activation_bytes, chunks);
     add_integers(hash, costs->activation_b_bytes, chunks);
     add_integers(hash, costs->activation_kept_bytes, chunks);

@@ -1,6 +1,7 @@
 #include "tests/iteration_recount.h"
 
 #include "engine/numbers.h"
+#include "models/cost/dispatch.h"
 #include "models/cost/roofline.h"
 #include "models/cost/spread.h"
 #include "models/workload/memory.h"
@@ -16,6 +17,8 @@ typedef struct recount {
     pc_cost_model cost;
     pc_ranks ranks;
     pc_group tp, dp, cp, exchange;
+    bool is_folded; /* experts have other ranks than all else */
+    pc_group ep, etp, edp;
     pc_hop round;
     int p, v, parts;
     pc_placement placement;
@@ -35,11 +38,42 @@ static pc_part part_of(const recount *of, int device, int chunk) {
     return part;
 }
 
+static const pc_group *group_of(const recount *of, const pc_operation *o) {
+    if (o->group == PC_GROUP_ETP) return &of->etp;
+    return o->group == PC_GROUP_CP ? &of->cp : o->group == PC_GROUP_CP_A2A ? &of->exchange : &of->tp;
+}
+
+/* Of a rank: its part of the sequence (with sequence parallelism), of each of a microbatch. */
+static double routed_tokens(const recount *of) {
+    const pc_cut *cut = &of->spec->cut;
+    return (double)cut->microbatch_size * (double)cut->seq_len / pc_cut_cp(cut) / cut->tp;
+}
+
+/* A token goes with all its numbers, to experts perhaps in 8 bits. Of the dispatchers allgather alone sends what all
+ * ranks that cut an expert have; the load counts rows of each of these. */
+static double exchange_s(const recount *of, const pc_operation *o) {
+    const pc_experts *experts = &of->spec->model.experts;
+    double h = (double)of->spec->model.hidden, etp = of->etp.ranks, topk = (double)experts->topk;
+    bool is_combine = o->kind == PC_OPERATION_COMBINE, is_whole = of->cut.dispatcher == PC_DISPATCHER_ALLGATHER;
+    double tokens = routed_tokens(of), rows = (double)o->rows;
+    pc_dispatch what = {
+        .dispatcher = of->cut.dispatcher,
+        .is_combine = is_combine,
+        .tokens = is_whole ? tokens * etp : tokens,
+        .token_bytes = of->cut.fp8_dispatch && !is_combine ? h + h / 128 * 4 : 2 * h,
+        .routing = {(double)experts->num_experts, topk, (int)experts->router_groups, (int)experts->router_group_topk},
+        .load = rows / (tokens * topk * etp)};
+    return pc_dispatch_course(&of->spec->machine, &of->ep, &what).seconds;
+}
+
 /* A collective, or what kernels behind a ring's leave of it. */
 static double wait_s(const recount *of, const pc_operation *o) {
-    const pc_group *group = o->group == PC_GROUP_CP ? &of->cp : o->group == PC_GROUP_CP_A2A ? &of->exchange : &of->tp;
+    const pc_group *group = group_of(of, o);
     double bytes = (double)o->size_bytes;
     switch (o->kind) {
+    case PC_OPERATION_DISPATCH:
+    case PC_OPERATION_COMBINE:
+        return exchange_s(of, o);
     case PC_OPERATION_ALL_REDUCE:
         return alone(of, group, PC_COLLECTIVE_ALL_REDUCE, bytes);
     case PC_OPERATION_ALL_GATHER:
@@ -105,6 +139,16 @@ static int64_t chunk_parameters(const recount *of, int device, int chunk) {
     return pc_part_trained(&of->spec->model, &of->spec->cut, &part, shares);
 }
 
+/* Of them those of folded experts: matrices up and down, gated ones two up, and biases. */
+static int64_t chunk_experts(const recount *of, int device, int chunk) {
+    const pc_model *model = &of->spec->model;
+    pc_part part = part_of(of, device, chunk);
+    if (!of->is_folded || part.slice > 0) return 0;
+    int64_t f = model->experts.ffn_hidden / of->etp.ranks, ups = pc_mlp_is_gated(model->mlp) ? 2 : 1;
+    int64_t biases = model->has_bias ? ups * f + model->hidden : 0;
+    return part.expert_layers * (model->experts.num_experts / of->ep.ranks) * ((ups + 1) * f * model->hidden + biases);
+}
+
 /* ---- data parallelism ---- */
 
 typedef struct buckets {
@@ -120,8 +164,11 @@ static buckets buckets_of(const recount *of, int device, int chunk) {
     if (limit == 0) limit = 160e6;
     while (b.count < most && b.count * limit < 4 * parameters) b.count++;
     pc_collective reduction = is_whole ? PC_COLLECTIVE_ALL_REDUCE : PC_COLLECTIVE_REDUCE_SCATTER;
-    b.reduce_s = alone(of, &of->dp, reduction, 4 * parameters / b.count);
-    b.gather_s = is_whole ? 0 : alone(of, &of->dp, PC_COLLECTIVE_ALL_GATHER, 2 * parameters / b.count);
+    double experts = (double)chunk_experts(of, device, chunk), others = parameters - experts;
+    b.reduce_s = alone(of, &of->dp, reduction, 4 * others / b.count);
+    b.gather_s = is_whole ? 0 : alone(of, &of->dp, PC_COLLECTIVE_ALL_GATHER, 2 * others / b.count);
+    if (experts > 0) b.reduce_s += alone(of, &of->edp, reduction, 4 * experts / b.count);
+    if (experts > 0 && !is_whole) b.gather_s += alone(of, &of->edp, PC_COLLECTIVE_ALL_GATHER, 2 * experts / b.count);
     return b;
 }
 
@@ -163,16 +210,23 @@ static double reduced_at(const recount *of, int device) {
 
 /* ---- the end ---- */
 
+static int64_t share_of(const recount *of, int64_t count, int64_t ranks) {
+    return of->spec->cut.zero ? (count + ranks - 1) / ranks : count;
+}
+
 static double step_s(const recount *of, int device) {
-    double count = 0;
-    for (int c = 0; c < of->v; c++) count += (double)chunk_parameters(of, device, c);
-    int64_t ranks = of->dp.ranks, share = of->spec->cut.zero ? ((int64_t)count + ranks - 1) / ranks : (int64_t)count;
+    int64_t count = 0, experts = 0;
+    for (int c = 0; c < of->v; c++) {
+        count += chunk_parameters(of, device, c);
+        experts += chunk_experts(of, device, c);
+    }
+    int64_t share = share_of(of, count - experts, of->dp.ranks) + share_of(of, experts, of->edp.ranks);
     pc_operation step = {.kind = PC_OPERATION_OPTIMIZER,
                          .batch = 1,
                          .m = share,
                          .n = 1,
                          .k = 1,
-                         .bytes = 42 * share + 4 * (int64_t)count,
+                         .bytes = 42 * share + 4 * count,
                          .launches = 4,
                          .repeat = 1};
     return pc_max(of->cost.kernel(of->cost.self, &step).seconds, 4 * of->cost.launch_s);
@@ -204,8 +258,7 @@ static void meet_ends(const recount *of, double *done) {
 
 static void find_done(const recount *of, double *done) {
     for (int d = 0; d < of->p; d++)
-        done[d] =
-            of->spec->cut.dp > 1 || of->dp.ranks > 1 ? reduced_at(of, d) : of->end[of->schedule.offsets[d + 1] - 1];
+        done[d] = of->dp.ranks > 1 || of->edp.ranks > 1 ? reduced_at(of, d) : of->end[of->schedule.offsets[d + 1] - 1];
     meet_ends(of, done);
 }
 
@@ -301,6 +354,22 @@ static void place_context(recount *of) {
     of->round = pc_hop_round(&of->spec->machine, &round, PC_AXIS_CP);
 }
 
+/* Experts' grid of the same ranks; without ep and etp of their own their gradients go with all others. */
+static void place_experts(recount *of) {
+    const pc_cut *cut = &of->spec->cut;
+    const pc_machine *machine = &of->spec->machine;
+    pc_ranks experts;
+    of->etp = of->tp;
+    of->edp.ranks = 1;
+    of->is_folded = of->spec->model.experts.num_experts > 0 && (cut->ep > 1 || (cut->etp > 0 && cut->etp != cut->tp));
+    if (!of->is_folded) return;
+    int etp = cut->etp > 0 ? cut->etp : cut->tp, ep = cut->ep > 1 ? cut->ep : 1;
+    assert_int_equal(pc_ranks_place_experts(&of->ranks, of->spec->order, etp, ep, &experts, NULL), PC_OK);
+    of->ep = pc_group_of(machine, &experts, (pc_axis)PC_AXIS_EP);
+    of->etp = pc_group_of(machine, &experts, PC_AXIS_TP);
+    of->edp = pc_group_of(machine, &experts, PC_AXIS_DP);
+}
+
 static void make_schedule(recount *of) {
     const pc_iteration_spec *spec = of->spec;
     pc_generate_request request = {
@@ -328,6 +397,7 @@ double recount_iteration(const pc_iteration_spec *spec) {
     of.tp = pc_group_of(&spec->machine, &of.ranks, PC_AXIS_TP);
     of.dp = pc_group_of_both(&spec->machine, &of.ranks, PC_AXIS_DP, PC_AXIS_CP);
     place_context(&of);
+    place_experts(&of);
     if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) join_replicas(&of);
     make_schedule(&of);
     set_costs(&of);

@@ -223,6 +223,33 @@ static void draw_slices(example_space *drawn) {
     if (test_between(&own, 0, 1)) drawn->generators[0] = pc_generator_find(names[test_between(&own, 0, 1)]);
 }
 
+/* In half of the spaces models with experts, and lists of how ranks share and cut them; from a stream of its own. */
+static void draw_experts(example_space *drawn) {
+    static const int64_t ep[] = {1, 2, 4, 8}, etp[] = {1, 2},
+                         dispatchers[] = {PC_DISPATCHER_ALLTOALL, PC_DISPATCHER_ALLGATHER, PC_DISPATCHER_DEEPEP,
+                                          PC_DISPATCHER_HYBRIDEP};
+    test_random own = {(uint64_t)drawn->bases[0].spec.model.ffn_hidden + 11};
+    if (test_between(&own, 0, 1)) return;
+    for (int i = 0; i < drawn->space.base_count; i++) {
+        pc_iteration_spec *spec = &drawn->bases[i].spec;
+        if (test_between(&own, 0, 3) == 0) continue; /* a machine beside it may train a model without */
+        pc_cut cut = spec->cut;
+        cut.tp = cut.pp = cut.dp = 1;
+        cut.microbatches = cut.microbatch_size = cut.chunks = 1;
+        cut.offload = (pc_offload){0};
+        random_experts(&own, &spec->model, &cut);
+        spec->cut.etp = cut.etp;
+        spec->cut.dispatcher = cut.dispatcher;
+        spec->cut.fp8_dispatch = toss(&own);
+        spec->cut.moe_load = (pc_moe_load)test_between(&own, PC_MOE_LOAD_BALANCED, PC_MOE_LOAD_POWER);
+        spec->cut.moe_load_exponent = 1.2;
+        if (test_between(&own, 0, 2)) spec->cut.zero_partition = PC_ZERO_PARTITION_EVEN;
+    }
+    drawn->space.ep = pick(&own, ep, 4, 2, drawn->experts[0]);
+    if (toss(&own)) drawn->space.etp = pick(&own, etp, 2, 2, drawn->experts[1]);
+    if (toss(&own)) drawn->space.dispatchers = pick(&own, dispatchers, 4, 2, drawn->experts[2]);
+}
+
 static double count_numbers(const pc_plan_space *space) {
     const int counts[] = {space->base_count,
                           space->gpus.count,
@@ -231,6 +258,9 @@ static double count_numbers(const pc_plan_space *space) {
                           space->pp.count,
                           space->dp.count > 0 ? space->dp.count : 1,
                           space->cp.count > 0 ? space->cp.count : 1,
+                          space->ep.count > 0 ? space->ep.count : 1,
+                          space->etp.count > 0 ? space->etp.count : 1,
+                          space->dispatchers.count > 0 ? space->dispatchers.count : 1,
                           space->generator_count,
                           space->slices.count > 0 ? space->slices.count : 1,
                           space->chunks.count,
@@ -262,6 +292,7 @@ void draw_space(test_random *random, int64_t most, bool searches, example_space 
         draw_offloads(drawn);
         draw_generators(random, searches, drawn);
         draw_slices(drawn);
+        draw_experts(drawn);
         draw_orders(random, drawn);
         count = count_numbers(&drawn->space);
     } while (count > (double)most || count < (double)most / 4);

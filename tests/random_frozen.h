@@ -14,9 +14,14 @@ static inline void random_frozen(const test_random *from, const pc_model *model,
         cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 16)),
                               .targets = (int32_t)test_between(random, 1, PC_LORA_ALL),
                               .dropout = test_between(random, 0, 1) ? 0.1 : 0};
-    if (kind == 1 && cut->zero < 3 && !pc_low_precision_is_on(&model->low) && test_between(random, 0, 1))
-        cut->lora.base = PC_LORA_BASE_NF4;
     if (kind == 2) cut->frozen = model->is_tied ? ends : (int32_t)test_between(random, 1, ends);
+}
+
+/* Frozen matrices in 4 bits for half of the adapters that can be beside them; for cuts whose ZeRO stays. */
+static inline void random_base(const test_random *from, const pc_model *model, pc_cut *cut) {
+    test_random own = *from, *random = &own;
+    bool can = cut->lora.rank > 0 && cut->zero < 3 && !pc_low_precision_is_on(&model->low);
+    if (can && test_between(random, 0, 1)) cut->lora.base = PC_LORA_BASE_NF4;
 }
 
 #endif

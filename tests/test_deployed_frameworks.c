@@ -191,6 +191,8 @@ static bool check_written(FILE *file, const char *name, int p, int m, int v) {
         return false;
     }
     FILE *text = tmpfile();
+    free(schedule.pairs); /* the lists have the order, pass by pass */
+    schedule.pairs = NULL;
     assert_int_equal(pc_schedule_write_torch_csv(&schedule, text, NULL), PC_OK);
     rewind(text);
     for (int d = 0; d < p; d++) {

@@ -50,12 +50,18 @@ static bool judge(const pc_schedule *s, const pc_costs *costs, const test_limits
     return !is_full;
 }
 
+static void draw_pairs(test_random *random, pc_costs *costs) {
+    assert_int_equal(pc_costs_add_pairs(costs, NULL), PC_OK);
+    for (int64_t i = 0; i < 2 * (int64_t)costs->devices * costs->chunks * costs->chunks; i++)
+        if (test_between(random, 0, 3)) costs->pair_ps[i] = test_between(random, 0, 5000);
+}
+
 /* All shapes that the generator makes of p devices, with few microbatches and more; searched for the costs that they
  * are replayed at, or for equal ones. */
 static long judge_named(const pc_generator *generator, test_random *random, int devices, long *full) {
     long judged = 0;
     for (int k = 0; k < 3; k++) {
-        int microbatches = k == 0 ? 1 : k == 1 ? devices : 2 * devices + 1;
+        int microbatches = k == 0 ? 1 : k == 1 ? devices : 2 * devices + (generator->mixes ? 2 : 1);
         int64_t no_passes[16] = {0};
         pc_schedule shape = {.devices = devices, .chunks = generator->chunks_default, .offsets = no_passes}, s;
         pc_costs costs;
@@ -69,6 +75,7 @@ static long judge_named(const pc_generator *generator, test_random *random, int 
                                        .making = test_between(random, 0, 1) ? PC_MAKING_EQUAL : PC_MAKING_COSTS};
         if (pc_generate(generator, &request, &s, NULL, NULL) == PC_OK) {
             test_limits limits = test_limit_all(PC_NO_LIMIT);
+            if (s.pairs) draw_pairs(random, &costs);
             judge(&s, &costs, &limits);
             limit_memory(random, &s, &costs, &limits);
             *full += !judge(&s, &costs, &limits);

@@ -7,6 +7,8 @@
 #include "models/schedule/generate.h"
 #include "models/training/outline.h"
 #include "tests/iteration_example.h"
+#include "tests/iteration_experts.h"
+#include "tests/random_frozen.h"
 #include "tests/same_replay.h"
 
 #include <math.h>
@@ -91,36 +93,11 @@ static void settle(pc_iteration_spec *spec) {
         if (cut->zero == 3) cut->zero = 2;
         if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) cut->cross_entropy = PC_CROSS_ENTROPY_FUSED;
     }
+    if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
+    if (cut->zero == 3 && cut->lora.base == PC_LORA_BASE_NF4) cut->lora.base = PC_LORA_BASE_RECIPE;
     if (pc_cut_frozen(cut)) cut->zero_partition = PC_ZERO_PARTITION_EVEN;
     if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) cut->offload.modules = 0;
     if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
-}
-
-/* What a model with experts can be cut into, on every rank or over those of tensor parallelism; and what cannot be with
- * them goes. Some have latent attention, or layers of multi-token prediction. */
-static void draw_experts(test_random *own, pc_iteration_spec *spec) {
-    pc_iteration_spec made = *spec;
-    bool is_latent = toss(own);
-    if (!toss(own) || pc_cut_frozen(&spec->cut) || pc_placement_has_slices(spec->generator->placement)) return;
-    if (pc_recompute_is_policy(made.cut.recompute)) made.cut.recompute = PC_RECOMPUTE_FULL;
-    made.cut.sequence_parallel = made.cut.tp > 1;
-    made.cut.etp = (int)test_between(own, 0, 1);
-    made.cut.dispatcher = (pc_dispatcher)test_between(own, 0, PC_DISPATCHER_HYBRIDEP);
-    made.model.experts = (pc_experts){.num_experts = 8,
-                                      .topk = test_between(own, 1, 3),
-                                      .ffn_hidden = 512,
-                                      .shared_ffn_hidden = toss(own) ? 256 : 0,
-                                      .first_dense = test_between(own, 0, 3),
-                                      .layer_freq = test_between(own, 1, 3)};
-    if (made.generator->barriers == PC_BARRIERS_NONE) made.model.mtp_layers = test_between(own, 0, 1);
-    if (is_latent) {
-        made.model.mla = (pc_mla){64, 128, 64, 32, 64};
-        made.model.head_dim = 96;
-        made.model.kv_heads = made.model.heads;
-        made.model.has_bias = made.model.has_qkv_bias = false;
-        made.model.qk_norm = PC_QK_NORM_NONE;
-    }
-    if (!pc_cut_check(&made.model, &made.cut, 1, NULL)) *spec = made;
 }
 
 static pc_iteration_spec draw_spec(test_random *random) {
@@ -149,6 +126,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_offload(&own, &spec);
     if (pc_placement_has_slices(spec.generator->placement)) draw_slices(&own, &spec);
     settle(&spec);
+    random_base(&own, &spec.model, &spec.cut);
     bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
     if (can_have_muon && toss(&own)) {
         spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
@@ -164,8 +142,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
-    test_random experts = {spec.seed ^ 25};
-    draw_experts(&experts, &spec);
+    test_random experts = {spec.seed};
+    random_folded_experts(&experts, &spec);
     return spec;
 }
 
@@ -213,6 +191,8 @@ static void same_exposed(const pc_exposed *a, const pc_exposed *b) {
     same_number(a->tp, b->tp, "tp");
     same_number(a->pp, b->pp, "pp");
     same_number(a->dp, b->dp, "dp");
+    same_number(a->cp, b->cp, "cp");
+    same_number(a->ep, b->ep, "ep");
     same_number(a->optimizer, b->optimizer, "optimizer");
     same_number(a->bubble, b->bubble, "bubble");
 }
@@ -424,8 +404,9 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
     pc_replay replay;
     pc_error error = {0};
     for (int64_t i = 0; i < trace->pass_count; i++) counts[trace->pass_device[i]]++;
-    assert_int_equal(pc_schedule_create("ran", spec->cut.pp, (int)spec->cut.microbatches, spec->cut.chunks,
-                                        spec->generator->placement, counts, &schedule, NULL),
+    pc_placement placement = pc_generator_placement(spec->generator, spec->cut.chunks, spec->cut.slices);
+    assert_int_equal(pc_schedule_create("ran", spec->cut.pp, (int)spec->cut.microbatches, spec->cut.chunks, placement,
+                                        counts, &schedule, NULL),
                      PC_OK);
     schedule.barriers = spec->generator->barriers;
     memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);

@@ -5,6 +5,7 @@
 #include "models/workload/operation.h"
 #include "models/workload/slice.h"
 #include "models/workload/tensors.h"
+#include "scenarios/precision_file.h"
 #include "tests/random_model.h"
 
 #include <math.h>
@@ -341,6 +342,46 @@ static void test_refusals(void **state) {
     if (cut.tp > 1) check_refused(&model, &other, "without sequence parallelism");
 }
 
+/* What a recipe asks of every product, of those of experts and latents too: sides in multiples of 16. Nobody's
+ * ffn_hidden counts where all layers have experts. */
+static void test_sides_in_few_bits(void **state) {
+    (void)state;
+    pc_model model = {.layers = 1,
+                      .hidden = 64,
+                      .ffn_hidden = 63,
+                      .heads = 4,
+                      .kv_heads = 4,
+                      .head_dim = 48,
+                      .vocab = 100,
+                      .vocab_multiple = 1,
+                      .positions = PC_POSITIONS_ROTARY,
+                      .mla = {32, 32, 32, 16, 32},
+                      .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = 64, .shared_ffn_hidden = 64}};
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 8, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = 64};
+    pc_precision_recipe made;
+    pc_error error = {0};
+    pc_place place = pc_place_of_user();
+    if (pc_precision_file_read("fp8-delayed", &place, &made, NULL, &error)) fail_msg("%s", error.message);
+    model.low = made.low;
+    if (pc_cut_check(&model, &cut, 1, &error)) fail_msg("%s", error.message);
+    pc_model changed = model;
+    changed.experts.ffn_hidden = 40;
+    check_refused(&changed, &cut, "40 moe_ffn_hidden_size / etp; expected a multiple of 16");
+    cut.etp = 8;
+    check_refused(&model, &cut, "8 moe_ffn_hidden_size / etp; ");
+    cut.etp = 0;
+    changed = model;
+    changed.experts.shared_ffn_hidden = 72;
+    check_refused(&changed, &cut, "72 moe_shared_expert_intermediate_size / tp; ");
+    changed = model;
+    changed.mla.kv_lora_rank = 24;
+    check_refused(&changed, &cut, "24 kv_lora_rank; ");
+    changed = model;
+    changed.experts.layer_freq = 2;
+    changed.layers = 2;
+    check_refused(&changed, &cut, "63 ffn_hidden / tp; ");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_flops),
@@ -353,6 +394,7 @@ int main(void) {
         cmocka_unit_test(test_load_by_chance),
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_sides_in_few_bits),
         cmocka_unit_test(test_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

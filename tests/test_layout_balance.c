@@ -146,6 +146,7 @@ static void test_refused(void **state) {
     spec.cut.tp = spec.cut.dp = spec.cut.pp = spec.cut.chunks = 1;
     spec.cut.microbatch_size = spec.cut.microbatches = 4;
     spec.cut.layout = PC_CUT_BALANCED;
+    spec.cut.offload.kinds = 0;
     spec.cut.recompute = PC_RECOMPUTE_BLOCK;
     spec.cut.recompute_layers = 1;
     spec.generator = pc_generator_find("1f1b");

@@ -216,6 +216,7 @@ static void test_sums(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model), plain;
         random_frozen(&random, &model, &cut);
+        random_base(&random, &model, &cut);
         random_recipe(&random, &model, &cut);
         plain = cut;
         random_fused(&random, &model, &cut);

@@ -38,8 +38,8 @@ static void assert_list(pc_plan_list list, const int64_t *expected, int count) {
 /* ---- lists ---- */
 
 /* tp: divides 8 heads, and 2 heads of keys divide it or the reverse; 8 GPUs a node, of 12 that it divides. Parts: with
- * `balanced` up to 12 layers and two ends. pp: divides 12 GPUs. chunks: with pp 1 as many as parts. Microbatches: powers
- * of two that divide 24. Groups: a node's GPUs; 64 are more than there are. */
+ * `balanced` up to 12 layers and two ends. pp: divides 12 GPUs. chunks: with pp 1 as many as parts. Microbatches:
+ * powers of two that divide 24. Groups: a node's GPUs; 64 are more than there are. */
 static void test_defaults(void **state) {
     (void)state;
     pc_plan_scenario *x = load_tiny("");
@@ -235,6 +235,89 @@ static void test_offloaded_runs(void **state) {
     pc_plan_scenario_free(x);
 }
 
+static const char experts[] =
+    "scenario: experts\n"
+    "setting:\n"
+    "  model: {layers: 4, hidden: 512, heads: 8, seq_len: 256, vocab: 1000, num_experts: 24, moe_router_topk: 2,\n"
+    "          moe_ffn_hidden_size: 96}\n"
+    "  machine: dgx-a100\n"
+    "  gpus: 16\n"
+    "  global_batch: 16\n";
+
+/* 24 experts: 1, 2, 4 or 8 of them on as many ranks, whole. Where the setting has a key of flex, no other dispatcher is
+ * meant. A model without experts has none of these lists. */
+static void test_defaults_of_experts(void **state) {
+    (void)state;
+    const char *const sets[] = {"setting.moe_fp8_dispatch=true"};
+    pc_plan_scenario *x = load_plan(experts, NULL, 0), *flex = load_plan(experts, sets, 1), *dense = load_tiny("");
+    const pc_plan_space *space = pc_plan_scenario_space(x);
+    ASSERT_LIST(space->ep, 1, 2, 4, 8);
+    ASSERT_LIST(space->etp, 1);
+    ASSERT_LIST(space->dispatchers, PC_DISPATCHER_ALLTOALL, PC_DISPATCHER_DEEPEP);
+    ASSERT_LIST(space->recompute, PC_RECOMPUTE_NONE, INT64_C(16) << 32 | PC_RECOMPUTE_MODULES,
+                INT64_C(8) << 32 | PC_RECOMPUTE_MODULES, PC_RECOMPUTE_FULL);
+    ASSERT_LIST(pc_plan_scenario_space(flex)->dispatchers, PC_DISPATCHER_DEEPEP);
+    space = pc_plan_scenario_space(dense);
+    assert_int_equal(space->ep.count + space->etp.count + space->dispatchers.count, 0);
+    pc_plan_scenario_free(x);
+    pc_plan_scenario_free(flex);
+    pc_plan_scenario_free(dense);
+}
+
+/* What a plan says of experts is its run's, and takes as long there. */
+static void check_experts_run(const pc_plan_scenario *x, const pc_plan_found *found) {
+    static const char *const types[] = {"type=allgather", "type=alltoall", "type=flex", "type=flex"};
+    const pc_plan_choice *choice = &found->choice;
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_iteration iteration;
+    pc_error error;
+    char words[512] = "", ep[16], etp[16];
+    snprintf(ep, sizeof ep, " ep=%d ", choice->ep);
+    snprintf(etp, sizeof etp, " etp=%d ", choice->etp);
+    if (pc_plan_scenario_run_spec(x, choice, 1, &spec, &labels, &error)) fail_msg("%s", error.message);
+    if (pc_iteration_run(&spec.iteration, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
+    assert_true(iteration.iteration_s == found->iteration_s);
+    assert_int_equal(pc_cut_ep(&spec.iteration.cut), choice->ep);
+    assert_int_equal(pc_cut_etp(&spec.iteration.cut), choice->etp);
+    assert_int_equal(spec.iteration.cut.dispatcher, choice->dispatcher);
+    if (pc_plan_scenario_put(x, choice, join, words, &error)) fail_msg("%s", error.message);
+    assert_true((strstr(words, ep) != NULL) == (choice->ep > 1));
+    assert_true((strstr(words, etp) != NULL) == (choice->etp != choice->tp));
+    assert_true((strstr(words, types[choice->dispatcher]) != NULL) == (choice->dispatcher != PC_DISPATCHER_ALLTOALL));
+    assert_true((strstr(words, "backend=hybridep") != NULL) == (choice->dispatcher == PC_DISPATCHER_HYBRIDEP));
+    pc_iteration_free(&iteration);
+    pc_run_spec_free(&spec);
+}
+
+static void test_runs_of_experts(void **state) {
+    (void)state;
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s", experts,
+             "plan:\n  tp: [1, 2]\n  pp: [2]\n  zero: [1]\n  ep: [1, 4]\n  etp: [1, 2]\n  recompute: [none]\n"
+             "  schedule: [1f1b]\n  microbatch_size: [1]\n  layout: [even]\n"
+             "  moe_token_dispatcher_type: [allgather, alltoall, flex]\n"
+             "  moe_flex_dispatcher_backend: [deepep, hybridep]\n");
+    pc_plan_scenario *x = load_plan(text, NULL, 0);
+    pc_plan_request request = pc_plan_scenario_request(x);
+    pc_plan_answer answer;
+    pc_error error;
+    int seen[PC_DISPATCHER_HYBRIDEP + 1] = {0};
+    request.threads = 1;
+    request.all_variants = true;
+    request.top = 1000;
+    ASSERT_LIST(pc_plan_scenario_space(x)->dispatchers, PC_DISPATCHER_ALLGATHER, PC_DISPATCHER_ALLTOALL,
+                PC_DISPATCHER_DEEPEP, PC_DISPATCHER_HYBRIDEP);
+    if (pc_plan_run(pc_plan_scenario_space(x), &request, &answer, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < answer.count; i++) {
+        check_experts_run(x, &answer.found[i]);
+        seen[answer.found[i].choice.dispatcher] += answer.found[i].choice.ep > 1;
+    }
+    for (int i = 0; i <= PC_DISPATCHER_HYBRIDEP; i++) assert_true(seen[i] > 0);
+    pc_plan_answer_free(&answer);
+    pc_plan_scenario_free(x);
+}
+
 /* A group that divides a plan's replicas is part of its run; else all replicas share, whatever the setting says. */
 static void test_shard_groups(void **state) {
     (void)state;
@@ -313,6 +396,19 @@ static void test_context_has_its_own_line(void **state) {
     assert_string_equal(text, "+20.0%: CP +20.0");
     pc_plan_limits(&other, text);
     assert_string_equal(text, "CP traffic 25.0%");
+}
+
+/* And so does expert parallelism: of 12 s, 1 CP and 3 EP, against 10 s with 1 and 1. */
+static void test_experts_have_their_own_line(void **state) {
+    (void)state;
+    char text[PC_PLAN_TEXT_SIZE];
+    pc_plan_row best = row_of(10, 0, 0, 0, 2), other = row_of(12, 0, 0, 0, 2);
+    best.row.exposed_cp_s = other.row.exposed_cp_s = best.row.exposed_ep_s = 1;
+    other.row.exposed_ep_s = 3;
+    pc_plan_behind(PC_PLAN_THROUGHPUT, &best, &other, text);
+    assert_string_equal(text, "+20.0%: EP +20.0");
+    pc_plan_limits(&other, text);
+    assert_string_equal(text, "EP traffic 25.0%");
 }
 
 static void test_limits(void **state) {
@@ -442,6 +538,8 @@ int main(void) {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_defaults_follow_the_layout),
         cmocka_unit_test(test_offloaded_runs),
+        cmocka_unit_test(test_defaults_of_experts),
+        cmocka_unit_test(test_runs_of_experts),
         cmocka_unit_test(test_shard_groups),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_order_of_words),
@@ -449,6 +547,7 @@ int main(void) {
         cmocka_unit_test(test_behind),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_context_has_its_own_line),
+        cmocka_unit_test(test_experts_have_their_own_line),
         cmocka_unit_test(test_recomputation),
         cmocka_unit_test(test_short_memory),
         cmocka_unit_test(test_short_memory_of_text),

@@ -23,7 +23,8 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
     for (int i = 0; i < PC_AXES; i++)
         if (a->order.axis[i] != b->order.axis[i]) return false;
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
-           a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->chunks == b->chunks && a->layout == b->layout &&
+           a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->ep == b->ep && a->etp == b->etp &&
+           a->dispatcher == b->dispatcher && a->chunks == b->chunks && a->layout == b->layout &&
            a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
            a->generator == b->generator && a->recompute == b->recompute && a->offload == b->offload &&
            a->zero == b->zero && a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
@@ -155,7 +156,7 @@ static void leave_one_reason(long reason, pc_plan_space *space) {
 static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {720};
-    int64_t simulated = 0, points = 0, found = 0, limited = 0;
+    int64_t simulated = 0, points = 0, found = 0, limited = 0, shared_out = 0;
     for (long i = 0; i < test_cases(600, 1000); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
@@ -176,15 +177,17 @@ static void test_equals_simulating_every_point(void **state) {
         found += all.count;
         for (int64_t k = 0; k < all.count; k++) {
             limited += all.found[k].memory_limits;
+            shared_out += all.found[k].choice.ep > 1;
             assert_int_equal(all.found[k].memory_limits, should_be_limited(&x.space, &all.found[k]));
         }
         pc_plan_answer_free(&searched);
         pc_plan_answer_free(&all);
     }
-    print_message("%lld simulated of %lld points; %lld plans, memory limits %lld\n", (long long)simulated,
-                  (long long)points, (long long)found, (long long)limited);
+    print_message("%lld simulated of %lld points; %lld plans, %lld share out experts, memory limits %lld\n",
+                  (long long)simulated, (long long)points, (long long)found, (long long)shared_out, (long long)limited);
     test_count("plans.searched", test_cases(600, 1000));
     test_count("plans.points", (long)points);
+    assert_true(test_saw(shared_out, 5));
     assert_true(test_saw(found, 1) && test_saw(limited, 1) && test_saw(points - simulated, 1));
 }
 

@@ -249,7 +249,7 @@ static void test_layouts_that_differ(void **state) {
         space.tp = space.chunks = space.microbatch_size = space.global_batch = ones;
         space.recompute = space.zero = space.sequence_parallel = zeros;
         space.overlaps_tp = space.overlaps_gradients = space.overlaps_parameters = space.overlaps_p2p = zeros;
-        space.dp.count = 0;
+        space.dp.count = space.ep.count = space.etp.count = space.dispatchers.count = 0;
         space.layouts = (pc_plan_list){layouts, 3};
         if (plan_numbers_make(&space, &numbers, NULL)) fail();
         for (int64_t number = 0; number < 3; number++)

@@ -179,6 +179,8 @@ static void make_ruled(test_random *random, const char *schedule, ruled_space *r
     model->layers = 6;
     model->heads = model->kv_heads = 8;
     model->hidden = model->ffn_hidden = 512;
+    model->experts = (pc_experts){0};
+    ruled->base.spec.cut.etp = 0;
     ruled->base.spec.memory_limit_bytes = PC_NO_LIMIT;
     ruled->base.spec.cut.offload = (pc_offload){0};
     pc_plan_list ones = LIST(one), zeros = LIST(none);

@@ -322,7 +322,7 @@ static void test_recomputation_of_some_layers(void **state) {
     pc_run_spec_free(&spec);
     pc_scenario_free(scenario);
     static const char *const unknown[] = {"full-block-0",  "full-block-",   "full-block-02",    "full-uniform-65536",
-                                          "selective-ops", "selective:moe", "minimal_offloaded"};
+                                          "selective-ops", "selective:moes", "minimal_offloaded"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         char set[96], expected[192];
         snprintf(set, sizeof set, "setting.recompute=%s", unknown[i]);

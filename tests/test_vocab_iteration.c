@@ -69,7 +69,7 @@ static void check_refusals(const char *schedule) {
         spec.machine.host_link_bytes_per_s = 50e9;
         spec.machine.host_memory_bytes_per_s = 100e9;
         spec.cut.offload = (pc_offload){.kinds = kinds[i], .fraction = 1, .optimizer_fraction = 1};
-        check_refused(&spec, "offload selective or full", copies);
+        check_refused(&spec, "offload beside passes", copies);
     }
 }
 

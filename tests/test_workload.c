@@ -174,6 +174,7 @@ static void test_passes_and_parts_add_up(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         random_frozen(&random, &model, &cut);
+        random_base(&random, &model, &cut);
         int parts = (int)test_between(&random, 1, 6);
         if (i % 2) random_traits(&random, &cut, &model);
         model.layers = parts * test_between(&random, 1, 20);
@@ -205,6 +206,7 @@ static void test_operations_are_sound(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         random_frozen(&random, &model, &cut);
+        random_base(&random, &model, &cut);
         cut.recompute = (pc_recompute)test_between(&random, 0, PC_RECOMPUTE_KINDS - 1);
         cut.recompute_modules = (int32_t)test_between(&random, 1, PC_RECOMPUTES_ALL);
         cut.recompute_layers = cut.recompute == PC_RECOMPUTE_BLOCK ? (int32_t)model.layers : 1;

@@ -199,6 +199,7 @@ static void test_a_part_is_a_sum(void **state) {
         pc_model model = random_model(&random);
         pc_cut cut = random_cut(&random, &model);
         random_frozen(&random, &model, &cut);
+        random_base(&random, &model, &cut);
         bool has_r = test_between(&random, 0, 1);
         cut.cross_entropy = (pc_cross_entropy)(i % 4);
         pc_part all = {.layers = test_between(&random, 1, 9), .has_embedding = true, .has_head = true};

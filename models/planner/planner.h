@@ -8,9 +8,10 @@
  * If several values of a list give the same iteration, only the first is a point:
  * - any sequence parallelism and overlaps_tp where tp is 1; overlaps_p2p where pp is 1;
  * - zero and the overlaps of data parallelism where nobody shares gradients; overlaps_parameters without ZeRO;
- * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, and of two replicas in one pipeline:
- * all;
+ * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, of experts that have other replicas,
+ *   and of two replicas in one pipeline: all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
+ * - dispatchers where no token leaves its rank; orders that cannot place experts, and the first that can;
  * - orders that differ in an axis of one rank only; layouts that give every part as many layers by their names
  *   (BALANCED, which goes by time, is a point of its own where there are several parts);
  * - values that stand twice.
@@ -42,9 +43,9 @@ typedef struct pc_plan_base {
     int group; /* 0 to PC_PLAN_GROUPS_MAX - 1: of one objective the best are wanted of every group (a precision) */
 } pc_plan_base;
 
-/* What can be chosen. A list of no entries is an error, but for four. `cp` is 1 then, `shard_group` all replicas, and
- * `offload` the base's. `dp` follows as gpus / (tp x cp x pp), whatever it is; listed, only those. Switches are lists
- * of 0 and 1. All borrowed. */
+/* What can be chosen. A list of no entries is an error, but for some. `cp` and `ep` are 1 then, `shard_group` all
+ * replicas, and `etp`, `dispatchers` and `offload` the base's. `dp` follows as gpus / (tp x cp x pp), whatever it is;
+ * listed, only those. Switches are lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
@@ -59,9 +60,11 @@ typedef struct pc_plan_space {
     pc_plan_list gpus;         /* in all; a point uses exactly as many */
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     pc_plan_list tp, pp, dp, cp;
-    pc_plan_list chunks;  /* of schedules that have a choice; others have their own number, and are one point */
-    pc_plan_list slices;  /* of the sequence, of schedules that have them; empty: the bases' */
-    pc_plan_list layouts; /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
+    pc_plan_list ep, etp;
+    pc_plan_list dispatchers; /* pc_dispatcher; of collectives they send 16 bits, whatever the base says */
+    pc_plan_list chunks;      /* of schedules that have a choice; others have their own number, and are one point */
+    pc_plan_list slices;      /* of the sequence, of schedules that have them; empty: the bases' */
+    pc_plan_list layouts;     /* pc_cut_layout but LISTED, or PC_PLAN_LAYOUT_AUTO; the bases' own does not count */
     pc_plan_list microbatch_size;
     pc_plan_list recompute; /* pc_recomputation_code */
     pc_plan_list offload;   /* kinds, PC_OFFLOAD_* bits; all else of it is the bases' */
@@ -79,7 +82,9 @@ typedef struct pc_plan_choice {
     int base;
     int64_t gpus, global_batch;
     int tp, pp, dp, cp, chunks; /* with slices all of a stage's parts */
-    int slices;                 /* of a part; 0: microbatches are whole */
+    int ep, etp;                /* etp 0: as tp */
+    pc_dispatcher dispatcher;
+    int slices; /* of a part; 0: microbatches are whole */
     pc_cut_layout layout;
     int64_t microbatch_size, microbatches;
     const pc_generator *generator;
@@ -97,6 +102,7 @@ typedef enum pc_plan_rule {
     PC_PLAN_RULE_GPUS,         /* tp x cp x pp divides the GPUs, and dp is one of those listed */
     PC_PLAN_RULE_INTERLEAVING, /* model parts are interleaved on more stages than one, and more than one on each */
     PC_PLAN_RULE_LAYERS,       /* some listed layout divides the layers over the parts */
+    PC_PLAN_RULE_EXPERTS,      /* ep and etp divide experts and a stage's ranks, and some order can place them */
     PC_PLAN_RULE_BATCH,        /* dp x microbatch_size divides the batch */
     PC_PLAN_RULE_SCHEDULE,     /* what the schedule says of stages, chunks and microbatches */
     PC_PLAN_RULE_OFFLOAD,      /* what an offload asks of recomputation, ZeRO, schedule and machine */
@@ -105,10 +111,10 @@ typedef enum pc_plan_rule {
     PC_PLAN_RULES
 } pc_plan_rule;
 
-/* What is wanted. A cut is a machine, a number of GPUs, tp, pp, dp and cp; all else are its variants. THROUGHPUT: most
- * sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU. COST: least money a token; where no
- * base has a price, least GPU-hours a token. Of plans that are equal in what was asked for the faster one is better,
- * then the one of less memory, then the one of the lower number. */
+/* What is wanted. A cut is a machine, a number of GPUs, tp, pp, dp, cp, ep and etp; all else are its variants.
+ * THROUGHPUT: most sequences a second, of the whole cluster. MEMORY: least bytes on the fullest GPU. COST: least money
+ * a token; where no base has a price, least GPU-hours a token. Of plans that are equal in what was asked for the faster
+ * one is better, then the one of less memory, then the one of the lower number. */
 typedef enum pc_plan_objective {
     PC_PLAN_THROUGHPUT,
     PC_PLAN_MEMORY,

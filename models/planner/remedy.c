@@ -64,7 +64,7 @@ static int64_t count_lifted(remedy_search *search, int64_t frame, pc_plan_remedy
     if (!plan_is_frame(numbers, frame)) return 0;
     pc_plan_choice of_frame = plan_choice_of(numbers, first * numbers->variants);
     bool is_frames = plan_check_frame(search->space, &of_frame, &broken) != PC_OK;
-    bool is_of_frames = remedy.rule <= PC_PLAN_RULE_LAYERS; /* plan_check_frame finds it */
+    bool is_of_frames = remedy.rule <= PC_PLAN_RULE_EXPERTS; /* plan_check_frame finds it */
     search->tries++;
     if (is_frames ? broken != remedy.rule : is_of_frames) return 0;
     pc_plan_choice other = with_value(search->space, of_frame, remedy);

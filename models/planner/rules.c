@@ -16,6 +16,10 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.pp = choice->pp;
     spec.cut.dp = choice->dp;
     spec.cut.cp = choice->cp;
+    spec.cut.ep = choice->ep;
+    spec.cut.etp = choice->etp;
+    spec.cut.dispatcher = choice->dispatcher;
+    if (choice->dispatcher < PC_DISPATCHER_DEEPEP) spec.cut.fp8_dispatch = false;
     spec.cut.chunks = choice->chunks;
     spec.cut.slices = choice->slices;
     spec.cut.layout = choice->layout;
@@ -64,6 +68,7 @@ pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choic
     if (choice->dp == 0) return break_rule(broken, PC_PLAN_RULE_GPUS);
     if (interleaves_nothing(choice)) return break_rule(broken, PC_PLAN_RULE_INTERLEAVING);
     if (!plan_layout_divides(space, choice, choice->layout)) return break_rule(broken, PC_PLAN_RULE_LAYERS);
+    if (!plan_experts_divide(space, choice)) return break_rule(broken, PC_PLAN_RULE_EXPERTS);
     return PC_OK;
 }
 

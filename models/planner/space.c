@@ -24,6 +24,9 @@ static const list_rule rules[] = {
     {"pp", AT(pp), DIGIT_PP, 1, PC_DEVICES_MAX},
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
     {"cp", AT(cp), DIGIT_CP, 1, INT32_MAX},
+    {"ep", AT(ep), DIGIT_EP, 1, PC_DEVICES_MAX},
+    {"etp", AT(etp), DIGIT_ETP, 1, PC_DEVICES_MAX},
+    {"dispatchers", AT(dispatchers), DIGIT_DISPATCHER, PC_DISPATCHER_ALLGATHER, PC_DISPATCHER_HYBRIDEP},
     {"chunks", AT(chunks), DIGIT_CHUNKS, 1, PC_CHUNKS_MAX},
     {"sequence_slices", AT(slices), DIGIT_SLICES, 1, PC_CHUNKS_MAX},
     {"layouts", AT(layouts), DIGIT_LAYOUT, PC_CUT_EVEN, PC_PLAN_LAYOUT_AUTO},
@@ -44,11 +47,15 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
     return (const pc_plan_list *)((const char *)space + rule->at);
 }
 
+/* What there is without a list: docs of pc_plan_space. */
+static bool may_be_empty(plan_digit digit) {
+    return digit == DIGIT_DP || digit == DIGIT_SLICES || digit == DIGIT_CP || digit == DIGIT_EP || digit == DIGIT_ETP ||
+           digit == DIGIT_DISPATCHER || digit == DIGIT_SHARD || digit == DIGIT_OFFLOAD;
+}
+
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
     const pc_plan_list *list = list_at(space, rule);
-    bool may_be_empty = rule->digit == DIGIT_DP || rule->digit == DIGIT_SLICES || rule->digit == DIGIT_CP ||
-                        rule->digit == DIGIT_SHARD || rule->digit == DIGIT_OFFLOAD;
-    if (list->count < 0 || (list->count == 0 && !may_be_empty) || (list->count > 0 && !list->values))
+    if (list->count < 0 || (list->count == 0 && !may_be_empty(rule->digit)) || (list->count > 0 && !list->values))
         return pc_error_set(error, PC_ERROR_INPUT, "plan: %s: an empty list; expected at least one value", rule->name);
     for (int i = 0; i < list->count; i++)
         if (list->values[i] < rule->least || list->values[i] > rule->most)
@@ -103,14 +110,10 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
     pc_code code = check_counts(space, error);
     for (int i = 0; !code && i < RULES; i++) {
         code = check_list(space, &rules[i], error);
-        made.radix[rules[i].digit] = list_at(space, &rules[i])->count;
+        int count = list_at(space, &rules[i])->count;
+        made.radix[rules[i].digit] = count == 0 && may_be_empty(rules[i].digit) ? 1 : count;
     }
     if (code) return code;
-    if (space->dp.count == 0) made.radix[DIGIT_DP] = 1;
-    if (space->shard_group.count == 0) made.radix[DIGIT_SHARD] = 1;
-    if (space->cp.count == 0) made.radix[DIGIT_CP] = 1;
-    if (space->slices.count == 0) made.radix[DIGIT_SLICES] = 1;
-    if (space->offload.count == 0) made.radix[DIGIT_OFFLOAD] = 1;
     made.radix[DIGIT_BASE] = space->base_count;
     made.radix[DIGIT_GENERATOR] = space->generator_count;
     made.radix[DIGIT_ORDER] = space->order_count;
@@ -183,16 +186,17 @@ static int64_t microbatches_of(const pc_plan_choice *choice) {
     return choice->global_batch % sequences == 0 ? choice->global_batch / sequences : 0;
 }
 
-/* With context ranks the order of ranks would have a say. */
-static bool divides_replicas(const pc_plan_choice *choice, int64_t group) {
+/* With context ranks the order of ranks would have a say; experts have other replicas. */
+static bool divides_replicas(const pc_plan_space *space, const pc_plan_choice *choice, int64_t group) {
     bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
-    return group > 0 && group < choice->dp && choice->dp % group == 0 && choice->cp <= 1 && !has_two;
+    return group > 0 && group < choice->dp && choice->dp % group == 0 && choice->cp <= 1 && !has_two &&
+           !plan_folds_experts(space, choice);
 }
 
 /* 0: all replicas. */
 static int shard_group_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
     int64_t group = space->shard_group.count > 0 ? space->shard_group.values[digit] : 0;
-    return choice->zero > 0 && divides_replicas(choice, group) ? (int)group : 0;
+    return choice->zero > 0 && divides_replicas(space, choice, group) ? (int)group : 0;
 }
 
 pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
@@ -204,6 +208,11 @@ pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *c
 static int32_t offload_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
     if (space->offload.count > 0) return (int32_t)space->offload.values[digit];
     return space->bases[choice->base].spec.cut.offload.kinds;
+}
+
+/* Of all that are listed: without a list, the base's. */
+static int etp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    return space->etp.count ? (int)space->etp.values[digit] : space->bases[choice->base].spec.cut.etp;
 }
 
 static int slices_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
@@ -219,6 +228,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .tp = (int)space->tp.values[digits[DIGIT_TP]],
         .pp = (int)space->pp.values[digits[DIGIT_PP]],
         .cp = space->cp.count ? (int)space->cp.values[digits[DIGIT_CP]] : 1,
+        .ep = space->ep.count ? (int)space->ep.values[digits[DIGIT_EP]] : 1,
         .generator = space->generators[digits[DIGIT_GENERATOR]],
         .microbatch_size = space->microbatch_size.values[digits[DIGIT_SIZE]],
         .recompute = recomputation.kind,
@@ -230,12 +240,14 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
         .overlaps_gradients = space->overlaps_gradients.values[digits[DIGIT_OVERLAPS_GRADIENTS]] != 0,
         .overlaps_parameters = space->overlaps_parameters.values[digits[DIGIT_OVERLAPS_PARAMETERS]] != 0,
         .overlaps_p2p = space->overlaps_p2p.values[digits[DIGIT_OVERLAPS_P2P]] != 0,
-        .order = space->orders[digits[DIGIT_ORDER]],
     };
+    x.etp = etp_of(space, &x, digits[DIGIT_ETP]);
     x.slices = slices_of(space, &x, digits[DIGIT_SLICES]);
     x.chunks = plan_chunks_of(&x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    x.order = plan_order_of(space, &x, digits[DIGIT_ORDER]);
+    x.dispatcher = plan_dispatcher_of(space, &x, digits[DIGIT_DISPATCHER]);
     x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);
     x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
     x.microbatches = microbatches_of(&x);
@@ -246,7 +258,7 @@ void plan_settle(const pc_plan_space *space, pc_plan_choice *choice) {
     int dp = dp_of(space, choice, 0);
     for (int i = 1; i < space->dp.count && dp == 0; i++) dp = dp_of(space, choice, i);
     choice->dp = dp;
-    if (!divides_replicas(choice, choice->shard_group)) choice->shard_group = 0;
+    if (!divides_replicas(space, choice, choice->shard_group)) choice->shard_group = 0;
     choice->microbatches = microbatches_of(choice);
 }
 
@@ -258,10 +270,11 @@ pc_plan_choice plan_choice_of(const plan_numbers *numbers, int64_t number) {
 
 /* ---- what makes no difference ---- */
 
-/* Whether gradients are reduced and state shared at all: two replicas in one pipeline are two ranks. */
-static bool has_data_parallel(const pc_plan_choice *choice) {
+/* Whether gradients are reduced and state shared at all: two replicas in one pipeline are two ranks, and experts may
+ * have replicas where nothing else has. */
+static bool has_data_parallel(const pc_plan_space *space, const pc_plan_choice *choice) {
     bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL && choice->pp > 1;
-    return choice->dp != 1 || choice->cp != 1 || has_two;
+    return choice->dp != 1 || choice->cp != 1 || has_two || plan_folds_experts(space, choice);
 }
 
 /* What the schedule and the model make of it: flash attention has nothing that is recomputed selectively. */
@@ -271,10 +284,15 @@ static int64_t recompute_made_of(const pc_plan_space *space, const pc_plan_choic
     return is_flash && listed == PC_RECOMPUTE_SELECTIVE && !choice->generator->recomputes ? PC_RECOMPUTE_NONE : listed;
 }
 
-/* Axes of more ranks than one, from the innermost: all of an order that shows. */
-static int order_made_of(const pc_plan_choice *choice, pc_rank_order order) {
-    const int ranks[PC_AXES] = {
-        [PC_AXIS_TP] = choice->tp, [PC_AXIS_PP] = choice->pp, [PC_AXIS_DP] = choice->dp, [PC_AXIS_CP] = choice->cp};
+/* Axes of more ranks than one, from the innermost: all of an order that shows. Where tp and dp stand says where ep and
+ * the experts' replicas do, too. */
+static int order_made_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    const pc_rank_order order = plan_order_of(space, choice, digit);
+    const bool folds = plan_folds_experts(space, choice);
+    const int ranks[PC_AXES] = {[PC_AXIS_TP] = folds ? 2 : choice->tp,
+                                [PC_AXIS_PP] = choice->pp,
+                                [PC_AXIS_DP] = folds ? 2 : choice->dp,
+                                [PC_AXIS_CP] = choice->cp};
     int made = 0;
     for (int i = 0; i < PC_AXES; i++)
         if (ranks[order.axis[i]] != 1) made = made * (PC_AXES + 1) + (int)order.axis[i] + 1;
@@ -317,6 +335,10 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return space->dp.count ? space->dp.values[value] : 0;
     case DIGIT_CP:
         return space->cp.count ? space->cp.values[value] : 1;
+    case DIGIT_EP:
+        return space->ep.count ? space->ep.values[value] : 1;
+    case DIGIT_ETP:
+        return etp_of(space, choice, value);
     case DIGIT_GENERATOR:
         return (int64_t)(intptr_t)space->generators[value];
     case DIGIT_SLICES:
@@ -330,19 +352,21 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
     case DIGIT_OFFLOAD:
         return offload_of(space, choice, value);
     case DIGIT_ZERO:
-        return has_data_parallel(choice) ? space->zero.values[value] : 0;
+        return has_data_parallel(space, choice) ? space->zero.values[value] : 0;
     case DIGIT_SHARD:
         return shard_group_of(space, choice, value);
     case DIGIT_SEQUENCE:
         return choice->tp > 1 ? space->sequence_parallel.values[value] : 0;
+    case DIGIT_DISPATCHER:
+        return plan_dispatcher_of(space, choice, value);
     case DIGIT_ORDER:
-        return order_made_of(choice, space->orders[value]);
+        return order_made_of(space, choice, value);
     case DIGIT_OVERLAPS_TP:
         return choice->tp > 1 ? space->overlaps_tp.values[value] : 0;
     case DIGIT_OVERLAPS_GRADIENTS:
-        return has_data_parallel(choice) ? space->overlaps_gradients.values[value] : 0;
+        return has_data_parallel(space, choice) ? space->overlaps_gradients.values[value] : 0;
     case DIGIT_OVERLAPS_PARAMETERS:
-        return has_data_parallel(choice) && choice->zero > 0 ? space->overlaps_parameters.values[value] : 0;
+        return has_data_parallel(space, choice) && choice->zero > 0 ? space->overlaps_parameters.values[value] : 0;
     case DIGIT_OVERLAPS_P2P:
         return choice->pp > 1 ? space->overlaps_p2p.values[value] : 0;
     default:
@@ -426,7 +450,7 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     pc_plan_choice x = *choice;
     int64_t shapes = numbers->sizes, variants = 0;
     shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE) *
-              count_first(numbers, choice, DIGIT_OFFLOAD);
+              count_first(numbers, choice, DIGIT_OFFLOAD) * count_first(numbers, choice, DIGIT_DISPATCHER);
     for (int i = 0; i < zero->count; i++) {
         x.zero = (int)zero->values[i];
         if (is_first(numbers->space, &x, DIGIT_ZERO, i))

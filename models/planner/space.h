@@ -18,6 +18,8 @@ typedef enum plan_digit {
     DIGIT_PP,
     DIGIT_DP,
     DIGIT_CP,
+    DIGIT_EP,
+    DIGIT_ETP,
     CUT_DIGITS,
     DIGIT_BATCH = CUT_DIGITS,
     DIGIT_GENERATOR,
@@ -31,6 +33,7 @@ typedef enum plan_digit {
     DIGIT_ZERO,
     DIGIT_SHARD,
     DIGIT_SEQUENCE,
+    DIGIT_DISPATCHER,
     SHAPE_DIGITS,
     DIGIT_ORDER = SHAPE_DIGITS,
     DIGIT_OVERLAPS_TP,
@@ -45,7 +48,7 @@ typedef struct plan_numbers {
     int radix[DIGITS];
     int64_t frames, of_frame; /* frames, and shapes in one; a shape's number is frame * of_frame + the rest */
     int64_t shapes, variants; /* how many numbers of both; a point's is shape * variants + variant */
-    int64_t of_cut;           /* points of a cut: a machine, a number of GPUs, tp, pp, dp and cp */
+    int64_t of_cut;           /* points of a cut: a machine, a number of GPUs, tp, pp, dp, cp, ep and etp */
     int sizes;                /* microbatch sizes that differ */
 } plan_numbers;
 
@@ -70,6 +73,16 @@ bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choic
 pc_cut_layout plan_layout_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed);
 
 int plan_parts_of(const pc_plan_choice *choice);
+
+/* Whether experts have other replicas than the rest (pc_cut_folds_experts); and if so whether their ranks, and their
+ * share of an expert, come out even, and the choice's order and schedule can have them. Of a choice with a dp. */
+bool plan_folds_experts(const pc_plan_space *space, const pc_plan_choice *choice);
+bool plan_experts_divide(const pc_plan_space *space, const pc_plan_choice *choice);
+
+/* The listed order, or, where it cannot have the experts, the first that can, if any; and the listed dispatcher, or,
+ * where no token leaves its rank, the first. */
+pc_rank_order plan_order_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit);
+pc_dispatcher plan_dispatcher_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit);
 
 /* Whether the number is a point: the lowest of those that mean the same. And whether two that differ in one digit mean
  * the same. */

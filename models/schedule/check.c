@@ -97,14 +97,22 @@ typedef struct dry_run {
     int32_t ready_count;
 } dry_run;
 
-/* The first predecessor of the stage's next pass that is not done; PC_NO_PASS where all are. */
-static int32_t blocked_by(const dry_run *run, int stage) {
+/* The first predecessor of a stage's pass that is not done; PC_NO_PASS where all are. */
+static int32_t pass_blocked_by(const dry_run *run, int stage, pc_pass pass) {
     pc_predecessor predecessors[PC_PREDECESSORS_MAX];
-    pc_pass pass = run->index->schedule->passes[run->next[stage]];
     int count = pc_pass_predecessors(run->index, stage, pass, predecessors);
     for (int i = 0; i < count; i++)
         if (predecessors[i].position >= run->next[predecessors[i].stage]) return predecessors[i].position;
     return PC_NO_PASS;
+}
+
+/* The same of the next pass and, where that begins a pair, of the one behind it. */
+static int32_t blocked_by(const dry_run *run, int stage) {
+    const pc_schedule *schedule = run->index->schedule;
+    int64_t next = run->next[stage];
+    int32_t blocker = pass_blocked_by(run, stage, schedule->passes[next]);
+    if (blocker != PC_NO_PASS || !pc_schedule_pairs_at(schedule, next)) return blocker;
+    return pass_blocked_by(run, stage, schedule->passes[next + 1]);
 }
 
 static void wake(dry_run *run, int64_t position) {
@@ -203,6 +211,7 @@ pc_code pc_schedule_check_stages(const pc_schedule *schedule, int *stage, pc_err
     pc_code code = pc_pass_index_create_at(schedule, &index, stage, error);
     if (code) return code;
     code = check_complete(&index, stage, error);
+    if (!code) code = pc_schedule_check_pairs(schedule, error);
     if (!code) code = check_no_deadlock(&index, stage, error);
     pc_pass_index_free(&index);
     return code;

@@ -49,6 +49,35 @@ pc_code pc_costs_add_copies(pc_costs *costs, pc_error *error) {
     return PC_OK;
 }
 
+pc_code pc_costs_add_pairs(pc_costs *costs, pc_error *error) {
+    size_t count = 2 * (size_t)costs->devices * (size_t)costs->chunks * (size_t)costs->chunks;
+    if (costs->pair_ps) return PC_OK;
+    costs->pair_ps = pc_alloc(count, sizeof *costs->pair_ps);
+    if (!costs->pair_ps) return pc_error_no_memory(error);
+    for (size_t i = 0; i < count; i++) costs->pair_ps[i] = PC_TIME_NOT_GIVEN;
+    return PC_OK;
+}
+
+pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back, pc_time f_ps, pc_time back_ps) {
+    pc_time given = costs->pair_ps ? costs->pair_ps[pc_costs_pair_index(costs, device, f, back)] : PC_TIME_NOT_GIVEN;
+    pc_time usual =
+        pc_costs_duration(costs, device, f.chunk, PC_PASS_F) + pc_costs_duration(costs, device, back.chunk, back.kind);
+    if (given == PC_TIME_NOT_GIVEN) return f_ps + back_ps;
+    if (f_ps + back_ps == usual || usual <= 0) return given;
+    return (pc_time)llround((double)given * ((double)(f_ps + back_ps) / (double)usual));
+}
+
+pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position,
+                         const pc_time *each_ps) {
+    const pc_pass *pass = &schedule->passes[position];
+    pc_time own = each_ps ? each_ps[position] : pc_costs_duration(costs, device, pass->chunk, pass->kind);
+    if (!costs->pair_ps) return own;
+    if (pc_schedule_is_second(schedule, position)) return 0;
+    if (!pc_schedule_pairs_at(schedule, position)) return own;
+    pc_time behind = each_ps ? each_ps[position + 1] : pc_costs_duration(costs, device, pass[1].chunk, pass[1].kind);
+    return pc_costs_pair_ps(costs, device, pass[0], pass[1], own, behind);
+}
+
 void pc_costs_free(pc_costs *costs) {
     pc_free(costs->copies.out_ps);
     pc_free(costs->copies.bytes);
@@ -59,6 +88,7 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->activation_kept_bytes);
     pc_free(costs->hop_delay_ps);
     pc_free(costs->ready_ps);
+    pc_free(costs->pair_ps);
     memset(costs, 0, sizeof *costs);
 }
 

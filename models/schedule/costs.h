@@ -72,7 +72,11 @@ typedef struct pc_costs {
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
-    pc_copies copies;      /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
+    /* NULL unless pc_costs_add_pairs made it; then the schedule's pairs run as such, which take pc_costs_pair_ps.
+     * [devices][chunks of F][chunks of the backward pass][2: of a B, of a BW]; PC_TIME_NOT_GIVEN: as one behind the
+     * other. Without it a pair is two passes in their order. */
+    pc_time *pair_ps;
+    pc_copies copies; /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
 } pc_costs;
 
 /* All times PC_TIME_NOT_GIVEN, all bytes 0, a transfer of no time. Sizes as pc_schedule_check_size wants. */
@@ -82,6 +86,22 @@ pc_code pc_costs_create(int devices, int chunks, pc_costs *costs, pc_error *erro
 pc_code pc_costs_add_hop_delays(pc_costs *costs, pc_error *error);
 pc_code pc_costs_add_ready(pc_costs *costs, pc_error *error);
 pc_code pc_costs_add_copies(pc_costs *costs, pc_error *error);
+
+/* The same, all PC_TIME_NOT_GIVEN; and where in it stands a pair of the device's. */
+pc_code pc_costs_add_pairs(pc_costs *costs, pc_error *error);
+static inline int64_t pc_costs_pair_index(const pc_costs *costs, int device, pc_pass f, pc_pass back) {
+    int64_t chunks = ((int64_t)device * costs->chunks + f.chunk) * costs->chunks + back.chunk;
+    return 2 * chunks + (back.kind == PC_PASS_BW);
+}
+
+/* How long the two passes of a pair take together that take f_ps and back_ps alone. Where these are not the costs'
+ * durations, because a day is bad, the pair's time stretches as their sum does. */
+pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back, pc_time f_ps, pc_time back_ps);
+
+/* What the pass at a position keeps its device busy for: alone durations, or those given by position in `each_ps` where
+ * that is not NULL. In a pair the F is busy as long as both are, and the backward pass behind it not at all. */
+pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position,
+                         const pc_time *each_ps);
 
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
 void pc_costs_free(pc_costs *costs);

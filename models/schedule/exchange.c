@@ -54,8 +54,10 @@ pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, p
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];
             int part = pc_placement_part(schedule->placement, schedule->devices, d, pass.chunk);
-            fprintf(stream, "%s%d%s%d", i > schedule->offsets[d] ? "," : "", part, torch_action[pass.kind],
-                    pass.microbatch);
+            bool is_second = pc_schedule_is_second(schedule, i);
+            const char *before = i == schedule->offsets[d] ? "" : is_second ? ";" : ",";
+            fprintf(stream, "%s%s%d%s%d%s", before, pc_schedule_pairs_at(schedule, i) ? "(" : "", part,
+                    torch_action[pass.kind], pass.microbatch, is_second ? ")OVERLAP_F_B" : "");
         }
         fputc('\n', stream);
     }
@@ -75,6 +77,7 @@ enum { FILE_SIZE_MAX = 1 << 30 };
 typedef struct cell {
     int32_t part, microbatch;
     int16_t kind;
+    bool begins_pair;
 } cell;
 
 typedef struct reader {
@@ -180,7 +183,7 @@ static bool read_action(const char *start, const char *end, cell *made) {
     return made->part >= 0 && (made->kind >= 0 || communicates) && made->microbatch >= 0 && at == end;
 }
 
-/* Two passes that PyTorch calls overlapped, (0F4;7B2)OVERLAP_F_B, its runtime runs one after the other. */
+/* Two passes that PyTorch calls overlapped are one cell: (0F4;7B2)OVERLAP_F_B. */
 static pc_code read_cell(reader *input, int64_t column, const char *start, const char *end) {
     static const char overlap[] = ")OVERLAP_F_B";
     const ptrdiff_t tail = sizeof overlap - 1;
@@ -189,13 +192,16 @@ static pc_code read_cell(reader *input, int64_t column, const char *start, const
     if (start == end) return PC_OK;
     bool is_overlap = *start == '(' && end - start > tail && memcmp(end - tail, overlap, (size_t)tail) == 0;
     const char *at = is_overlap ? start + 1 : start, *last = is_overlap ? end - tail : end;
+    int64_t before = input->cell_count;
     for (;;) {
         const char *semicolon = is_overlap ? memchr(at, ';', (size_t)(last - at)) : NULL;
-        cell made;
+        cell made = {.begins_pair = false};
         if (!read_action(at, semicolon ? semicolon : last, &made))
             return cell_error(input, column, start, end,
                               "<part><F, I, W, B, S or T><microbatch> such as 0F0, or nothing");
         pc_code code = made.kind >= 0 ? add_cell(input, made) : PC_OK;
+        bool is_pair = is_overlap && input->cell_count == before + 2;
+        if (!code && is_pair) input->cells[before].begins_pair = true;
         if (code || !semicolon) return code;
         at = semicolon + 1;
     }
@@ -292,6 +298,9 @@ static pc_code place_cells(const reader *input, const shape *found, pc_schedule 
                                        i - first + 1, c->part, rank, expected, pc_placement_name(found->placement));
             int chunk = pc_placement_chunk(found->placement, found->devices, c->part, c->microbatch);
             schedule->passes[i] = (pc_pass){c->microbatch, (int16_t)chunk, c->kind};
+            pc_code code = c->begins_pair ? pc_schedule_add_pairs(schedule, input->error) : PC_OK;
+            if (code) return code;
+            if (c->begins_pair) schedule->pairs[i] = 1;
         }
     return PC_OK;
 }

@@ -17,7 +17,8 @@ extern "C" {
 void pc_schedule_write_text(const pc_schedule *schedule, FILE *stream);
 
 /* A line a rank, cells `<part><action><microbatch>`: F, I for our B, W, B for our BW (torch.distributed.pipelining,
- * compute-only CSV). PC_ERROR_INPUT where the schedule has what the runtime does not know: R, or two replicas. */
+ * compute-only CSV). A pair is one cell, (1F4;2B2)OVERLAP_F_B. PC_ERROR_INPUT where the schedule has what the runtime
+ * does not know: R, or two replicas. */
 pc_code pc_schedule_write_torch_csv(const pc_schedule *schedule, FILE *stream, pc_error *error);
 
 /* Whether a schedule's name is a file's: has a folder, or ends in ".csv". */

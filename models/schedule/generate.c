@@ -103,7 +103,9 @@ static void write_interleaved(pc_stage_writer *writer, int extra) {
     if (warm_up > total) warm_up = total;
     for (int64_t k = 0; k < warm_up; k++) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, k);
     for (int64_t k = 0; k < total; k++) {
-        if (warm_up + k < total) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, warm_up + k);
+        bool has_f = warm_up + k < total;
+        if (has_f) pc_stage_begin_pair(writer);
+        if (has_f) *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_F, warm_up + k);
         *writer->next++ = pc_interleaved_pass(group, m, v, PC_PASS_BW, k);
     }
 }
@@ -128,7 +130,9 @@ static void write_zb_h(pc_stage_writer *writer, int extra) {
 static int64_t count_passes(const pc_generator *generator, const pc_generate_request *request, int stage) {
     int in_chunk = (generator->splits && !generator->mixes ? 3 : 2) + (generator->recomputes ? 1 : 0);
     int64_t visits = request->microbatches * pc_placement_visited(generator->placement, (int)request->chunks);
-    return visits * in_chunk + (generator->mixes ? pc_dualpipe_v_split((int)request->devices, stage) : 0);
+    if (!generator->mixes) return visits * in_chunk;
+    bool has_replicas = generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    return visits * in_chunk + (has_replicas ? pc_dualpipe_split : pc_dualpipe_v_split)((int)request->devices, stage);
 }
 
 pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
@@ -141,9 +145,10 @@ pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const
     int slices = pc_placement_slices(placement, v);
     pc_code code = pc_schedule_create(self->name, p, m, v, placement, lengths, schedule, error);
     pc_free(lengths);
+    if (!code && pc_generator_pairs(self, v)) code = pc_schedule_add_pairs(schedule, error);
     if (code) return code;
     for (int d = 0; d < p; d++) {
-        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d, slices};
+        pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d, slices, schedule};
         rule(&writer, self->extra);
     }
     return PC_OK;
@@ -176,6 +181,9 @@ PC_GENERATE(zb_interleaved, pc_write_zb_interleaved)
 PC_GENERATE(gis, pc_write_gis)
 PC_GENERATE(gis_uniform, pc_write_gis_uniform)
 PC_GENERATE(dualpipe_v, pc_write_dualpipe_v)
+#define pc_block_of_dualpipe pc_block_of_dualpipe_v
+PC_GENERATE(dualpipe, pc_write_dualpipe)
+#undef pc_block_of_dualpipe
 
 #define LINEAR        PC_PLACEMENT_LINEAR, 1, 1, 1, 0
 #define INTERLEAVED   PC_PLACEMENT_INTERLEAVED, 1, 0, 2, 0
@@ -240,6 +248,8 @@ static const pc_generator generators[] = {
      ADAPTIVE, pc_generate_searched, PC_SEARCHED_V_ADAPTIVE},
     {"dualpipe-v", "V-shaped, F beside BW of another microbatch: half the bubble of ZB-H1, p + 1/2 microbatches",
      V_OF_MANY, MIXED, generate_dualpipe_v, 0},
+    {"dualpipe", "two replicas, F beside BW of the other way: the bubble of dualpipe-v of half the devices, p + 1",
+     PC_PLACEMENT_BIDIRECTIONAL, 2, 2, 2, 2, MIXED, generate_dualpipe, 0},
     {"gems", "two replicas, one microbatch each way: holds one a device, and idles most of the time", BIDIRECTIONAL,
      WHOLE, generate_gems, 0},
     {"chimera", "two replicas, p/2 microbatches each way: half the bubble of 1F1B where m is p", BIDIRECTIONAL, WHOLE,
@@ -274,6 +284,10 @@ const pc_generator *pc_generator_find(const char *name) {
     for (int i = 0; i < count; i++)
         if (strcmp(all[i].name, name) == 0) return &all[i];
     return NULL;
+}
+
+bool pc_generator_pairs(const pc_generator *generator, int chunks) {
+    return generator->mixes || (generator->generate == generate_interleaved && generator->extra == 3 && chunks > 1);
 }
 
 bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind) {
@@ -316,7 +330,6 @@ const char *pc_generator_hint(const char *word, char text[PC_NEAREST_TEXT]) {
                                             {"zb-interleaved", "ScheduleInterleavedZeroBubble"},
                                             {"zb-v", "zbv-zero-bubble"},
                                             {"zb-v", "ScheduleZBVZeroBubble"},
-                                            {"dualpipe-v", "dualpipe"},
                                             {"dualpipe-v", "ScheduleDualPipeV"},
                                             {"seq-1f1b", "seq1f1b"},
                                             {"seq-1f1b-interleaved", "seq1f1b-i"},
@@ -376,6 +389,12 @@ pc_code pc_generator_check(const pc_generator *generator, int64_t devices, int64
     pc_code code = pc_schedule_check_size(devices, microbatches, chunks, error);
     if (!code) code = check_chunks(generator, chunks, error);
     if (!code) code = check_microbatches(generator, devices, microbatches, error);
+    bool is_halved = generator->mixes && generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    if (!code && is_halved && (devices % 2 != 0 || microbatches % 2 != 0))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%s: %" PRId64 " devices, %" PRId64
+                            " microbatches; expected an even number of both, or schedule dualpipe-v",
+                            generator->name, devices, microbatches);
     if (!code && generator->barriers != PC_BARRIERS_NONE && devices > PC_VOCAB_DEVICES_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: %" PRId64 " devices; expected up to %d, for all wait for all",
                             generator->name, devices, PC_VOCAB_DEVICES_MAX);

@@ -259,6 +259,8 @@ static pc_code offer_static(contest *c, const pc_generator *name, pc_error *erro
     pc_schedule schedule = {0};
     pc_block block = {0};
     pc_code code = pc_generate(name, &c->request, &schedule, c->with_block ? &block : NULL, error);
+    pc_free(schedule.pairs); /* searches move passes one by one */
+    schedule.pairs = NULL;
     if (!code) pc_answers_offer(&c->answers, &schedule, &block);
     return code;
 }

@@ -1,4 +1,4 @@
-/* The static schedules that people know from frameworks: PyTorch (torch.distributed.pipelining) has all three. Each is
+/* The static schedules that people know from frameworks: PyTorch (torch.distributed.pipelining) has both. Each is
  * a rule, and the block that it repeats, as in generate.c and generate_blocks.c.
  */
 #include "models/schedule/generate_private.h"
@@ -84,92 +84,4 @@ pc_code pc_block_of_zb_interleaved(const pc_generator *self, const pc_generate_r
         }
     }
     return code;
-}
-
-/* ---- DualPipeV ---- */
-
-/* The next microbatch of each chunk; and behind which of the passes written so far the oldest B without its W stands.
- */
-typedef struct folded_writer {
-    pc_stage_writer *stage;
-    int forward[2], backward[2];
-    const pc_pass *waiting;
-} folded_writer;
-
-static void put_f(folded_writer *x, int chunk) {
-    pc_stage_put(x->stage, PC_PASS_F, chunk, x->forward[chunk]++);
-}
-
-/* B or BW. */
-static void put_back(folded_writer *x, int chunk, pc_pass_kind kind) {
-    pc_stage_put(x->stage, kind, chunk, x->backward[chunk]++);
-}
-
-static void put_oldest_w(folded_writer *x) {
-    while (x->waiting->kind != PC_PASS_B) x->waiting++;
-    pc_stage_put(x->stage, PC_PASS_W, x->waiting->chunk, x->waiting->microbatch);
-    x->waiting++;
-}
-
-/* Beside p-1-d B of chunk 1 at the start, the last p of what is left at the end. */
-int pc_dualpipe_v_split(int devices, int stage) {
-    return 2 * devices - 1 - stage;
-}
-
-/* As many of chunk 1 as the rounds of F began with, for each that is done there another one came; the rest of chunk 0.
- */
-int64_t pc_dualpipe_v_held(const pc_costs *costs, int device) {
-    const int64_t *taken = costs->recomputes_in_b ? costs->activation_kept_bytes : costs->activation_bytes;
-    int64_t cell = pc_costs_index(costs, device, 0);
-    return (2 * costs->devices - device) * taken[cell] + (device + 1) * taken[cell + 1];
-}
-
-/* DualPipeV (DeepSeek-AI's DualPipe, arXiv 2412.19437, folded to a V: github.com/deepseek-ai/DualPipe), as PyTorch's
- * ScheduleDualPipeV has it. In its middle each stage runs F of one microbatch beside BW of another, of the other chunk,
- * so that the one's communication hides behind the other's work. Here the two are neighbours in the order, F first, as
- * on a device that does one thing at a time: what their overlap gains is not in a replay.
- *
- * Stage d begins with 2(p-1-d) F of chunk 0, and d+1 of both in turn. Then come p-1-d times B, W, F of chunk 1, and
- * m-2p+d+1 times F, BW of chunks 0, 1 and 1, 0. Behind them are p-1-d times BW of chunk 1, F of 1, BW of 0. Then come
- * 2(d+1) backward passes of chunks 1 and 0 in turn, the first half of them BW and the others B. At the end are p-1-d
- * times a W and B of chunk 0, and d+1 W. So m is at least 2p.
- * With equal stages, no transfer time and B <= F <= B+W the last stage works from its first F, (p-1)F/2 after the
- * start, without a pause but for the last B. Each stage behind lengthens the wait of that B by what its W does not
- * fill. So the bubble is (p-1)(F + max(B-W, 0))/2. Every stage holds 2p+1 chunks, p + 1/2 microbatches. */
-void pc_write_dualpipe_v(pc_stage_writer *writer, int extra) {
-    int p = writer->devices, m = writer->microbatches, before = writer->stage + 1, behind = p - before;
-    folded_writer x = {.stage = writer, .waiting = writer->next};
-    (void)extra;
-    for (int i = 0; i < 2 * behind; i++) put_f(&x, 0);
-    for (int i = 0; i < 2 * before; i++) put_f(&x, i % 2);
-    for (int i = 0; i < behind; i++) {
-        put_back(&x, 1, PC_PASS_B);
-        put_oldest_w(&x);
-        put_f(&x, 1);
-    }
-    for (int i = 0; i < 2 * (m - 2 * p + before); i++) {
-        put_f(&x, i % 2);
-        put_back(&x, 1 - i % 2, PC_PASS_BW);
-    }
-    for (int i = 0; i < behind; i++) {
-        put_back(&x, 1, PC_PASS_BW);
-        put_f(&x, 1);
-        put_back(&x, 0, PC_PASS_BW);
-    }
-    for (int i = 0; i < 2 * before; i++) put_back(&x, 1 - i % 2, i < before ? PC_PASS_BW : PC_PASS_B);
-    for (int i = 0; i < behind; i++) {
-        put_oldest_w(&x);
-        put_back(&x, 0, PC_PASS_B);
-    }
-    for (int i = 0; i < before; i++) put_oldest_w(&x);
-}
-
-/* None: a block's backward passes are all of one kind. */
-pc_code pc_block_of_dualpipe_v(const pc_generator *self, const pc_generate_request *request, pc_block *block,
-                               pc_error *error) {
-    (void)self;
-    (void)request;
-    (void)block;
-    (void)error;
-    return PC_OK;
 }

@@ -11,10 +11,16 @@ typedef struct pc_stage_writer {
     pc_pass *next;
     int devices, microbatches, chunks, stage;
     int slices; /* k, chunks of one part; 1 where microbatches are whole */
+    pc_schedule *schedule;
 } pc_stage_writer;
 
 static inline void pc_stage_put(pc_stage_writer *writer, pc_pass_kind kind, int chunk, int microbatch) {
     *writer->next++ = (pc_pass){.microbatch = microbatch, .chunk = (int16_t)chunk, .kind = (int16_t)kind};
+}
+
+/* The next two passes run together (pc_schedule_add_pairs, which the schedule has behind it). */
+static inline void pc_stage_begin_pair(const pc_stage_writer *writer) {
+    if (writer->schedule->pairs) writer->schedule->pairs[writer->next - writer->schedule->passes] = 1;
 }
 
 /* A rule writes all passes of one stage; `extra` is the generator's. */
@@ -84,11 +90,16 @@ pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate
 pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const pc_generate_request *request,
                             pc_schedule *schedule, pc_error *error);
 
-/* In generate_frameworks.c; and how many of a stage's 2m backward passes dualpipe-v splits, and the bytes that it holds
- * there with the first F of its middle: for equal chunks its peak. */
-pc_stage_rule pc_write_looped_bfs, pc_write_zb_interleaved, pc_write_dualpipe_v;
-pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved, pc_block_of_dualpipe_v;
+/* In generate_frameworks.c. */
+pc_stage_rule pc_write_looped_bfs, pc_write_zb_interleaved;
+pc_block_rule pc_block_of_looped_bfs, pc_block_of_zb_interleaved;
+
+/* In generate_dualpipe.c; and how many of a stage's 2m, or m, backward passes each splits, and the bytes that
+ * dualpipe-v holds there with the first F of its middle: for equal chunks its peak. */
+pc_stage_rule pc_write_dualpipe_v, pc_write_dualpipe;
+pc_block_rule pc_block_of_dualpipe_v;
 int pc_dualpipe_v_split(int devices, int stage);
+int pc_dualpipe_split(int devices, int stage);
 int64_t pc_dualpipe_v_held(const pc_costs *costs, int device);
 
 /* In generate_gis.c. */

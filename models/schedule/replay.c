@@ -55,11 +55,18 @@ static pc_code add_resources(lowering *lowered) {
     return PC_OK;
 }
 
-static pc_code add_pass(lowering *lowered, int stage, pc_pass pass) {
+/* Whether the costs run as a pair what begins at the position. Its first task is both passes, which waits for all that
+ * either waits for; the second is the end of the backward pass, with no time of its own. */
+static bool is_first_of_pair(const lowering *lowered, int64_t position) {
+    return lowered->costs->pair_ps && pc_schedule_pairs_at(lowered->schedule, position);
+}
+
+static pc_code add_pass(lowering *lowered, int stage, int64_t position) {
+    pc_pass pass = lowered->schedule->passes[position];
     pc_task task = pc_task_default();
     int32_t number;
     task.processor = task.memory = stage;
-    task.duration_ps = pc_costs_duration(lowered->costs, stage, pass.chunk, pass.kind);
+    task.duration_ps = pc_costs_busy_ps(lowered->costs, lowered->schedule, stage, position, NULL);
     task.take_bytes = pc_costs_taken(lowered->costs, stage, pass, pc_pass_is_recomputed(lowered->index, stage, pass));
     task.give_bytes = pc_costs_given(lowered->costs, stage, pass);
     return pc_program_add_task(lowered->program, &task, &number, lowered->error);
@@ -68,7 +75,7 @@ static pc_code add_pass(lowering *lowered, int stage, pc_pass pass) {
 static pc_code add_passes(lowering *lowered) {
     for (int d = 0; d < lowered->schedule->devices; d++)
         for (int64_t i = lowered->schedule->offsets[d]; i < lowered->schedule->offsets[d + 1]; i++) {
-            pc_code code = add_pass(lowered, d, lowered->schedule->passes[i]);
+            pc_code code = add_pass(lowered, d, i);
             if (code) return code;
         }
     return PC_OK;
@@ -94,6 +101,8 @@ static pc_code add_transfer(lowering *lowered, int32_t from, int from_stage, int
     if (!code)
         code = pc_program_add_edge(lowered->program, from, number, lowered->costs->transfer.latency_ps, lowered->error);
     if (!code) code = pc_program_add_edge(lowered->program, number, to, 0, lowered->error);
+    if (!code && to > 0 && is_first_of_pair(lowered, to - 1))
+        code = pc_program_add_edge(lowered->program, number, to - 1, 0, lowered->error);
     return code;
 }
 
@@ -149,6 +158,8 @@ static pc_code add_dependencies(lowering *lowered) {
             int count = pc_pass_predecessors(lowered->index, d, lowered->schedule->passes[i], predecessors);
             for (int k = 0; k < count; k++) {
                 pc_code code = add_dependency(lowered, predecessors[k], (int32_t)i, d);
+                if (!code && i > 0 && is_first_of_pair(lowered, i - 1))
+                    code = add_dependency(lowered, predecessors[k], (int32_t)(i - 1), d);
                 if (code) return code;
             }
         }
@@ -188,6 +199,7 @@ static pc_code lower(const pc_schedule *schedule, const pc_costs *costs, const p
     if (!x.link) code = pc_error_no_memory(error);
     if (!code) code = pc_schedule_check_complete(&index, error);
     if (!code) code = add_resources(&x);
+    if (!code) code = pc_schedule_check_pairs(schedule, error);
     if (!code) code = pc_timing_check_given(schedule, costs, error);
     if (!code) code = add_passes(&x);
     if (!code) code = add_dependencies(&x);
@@ -255,13 +267,17 @@ static bool make_trace_arrays(pc_replay_trace *trace, int64_t passes, int64_t le
            trace->level_time_ps && trace->level_bytes;
 }
 
-static void copy_passes(const pc_schedule *schedule, const outcome *found, pc_replay_trace *trace) {
+/* Of a pair both passes start with the first. */
+static void copy_passes(const pc_schedule *schedule, const pc_costs *costs, const outcome *found,
+                        pc_replay_trace *trace) {
     size_t passes = (size_t)trace->pass_count;
     for (int d = 0; d < schedule->devices; d++)
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) trace->pass_device[i] = d;
     memcpy(trace->pass, schedule->passes, passes * sizeof *trace->pass);
     memcpy(trace->pass_start_ps, found->start_ps, passes * sizeof *trace->pass_start_ps);
     memcpy(trace->pass_end_ps, found->end_ps, passes * sizeof *trace->pass_end_ps);
+    for (size_t i = 1; costs->pair_ps && schedule->pairs && i < passes; i++)
+        if (schedule->pairs[i - 1]) trace->pass_start_ps[i] = trace->pass_start_ps[i - 1];
 }
 
 /* The engine's rows are in time order over all devices; ours are device by device. */
@@ -319,7 +335,7 @@ static pc_code keep_trace(const pc_schedule *schedule, const pc_costs *costs, co
     if (code) return code;
     int64_t levels = found->levels ? found->levels->count : count_level_changes(schedule, &index, costs);
     bool made = make_trace_arrays(trace, schedule->offsets[schedule->devices], levels);
-    if (made) copy_passes(schedule, found, trace);
+    if (made) copy_passes(schedule, costs, found, trace);
     if (made && found->levels)
         made = copy_levels(found->levels, schedule->devices, trace);
     else if (made)
@@ -369,7 +385,7 @@ static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *co
     pc_stage_timing sums = {.peak_bytes = result->peak_bytes[d]};
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
-        pc_time duration = pc_costs_duration(costs, d, pass.chunk, pass.kind);
+        pc_time duration = pc_costs_busy_ps(costs, schedule, d, i, NULL);
         sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) sums.work_ps += duration;
     }
@@ -492,12 +508,13 @@ static bool run_as_paths(const pc_schedule *schedule, const pc_costs *costs, con
 
 /* ---- of given times ---- */
 
-static pc_stage_timing sum_stage_of_times(const pc_schedule *schedule, const pc_time *start_ps, const pc_time *end_ps,
-                                          int d) {
+static pc_stage_timing sum_stage_of_times(const pc_schedule *schedule, const pc_costs *costs, const pc_time *start_ps,
+                                          const pc_time *end_ps, int d) {
     pc_stage_timing sums = {0};
     int64_t first = schedule->offsets[d], last = schedule->offsets[d + 1];
     for (int64_t i = first; i < last; i++) {
-        pc_time duration = end_ps[i] - start_ps[i];
+        bool is_second = costs->pair_ps && pc_schedule_is_second(schedule, i); /* whose time is the first one's */
+        pc_time duration = is_second ? 0 : end_ps[i] - start_ps[i];
         sums.busy_ps += duration;
         if (schedule->passes[i].kind != PC_PASS_R) sums.work_ps += duration;
     }
@@ -525,7 +542,7 @@ static pc_code fill_in_times(const pc_schedule *schedule, const pc_costs *costs,
         if (!code) found.levels = &trace;
     }
     for (int d = 0; !code && d < schedule->devices; d++) {
-        stages[d] = sum_stage_of_times(schedule, start_ps, end_ps, d);
+        stages[d] = sum_stage_of_times(schedule, costs, start_ps, end_ps, d);
         stages[d].peak_bytes = peak_bytes[d];
     }
     if (!code) code = fill_in(schedule, costs, &found, with_trace, replay, error);

@@ -94,6 +94,30 @@ pc_code pc_schedule_create(const char *name, int devices, int microbatches, int 
     return PC_OK;
 }
 
+pc_code pc_schedule_add_pairs(pc_schedule *schedule, pc_error *error) {
+    size_t passes = (size_t)schedule->offsets[schedule->devices];
+    if (schedule->pairs) return PC_OK;
+    schedule->pairs = pc_alloc(passes, sizeof *schedule->pairs);
+    return schedule->pairs ? PC_OK : pc_error_no_memory(error);
+}
+
+/* Not of one chunk and microbatch: that backward pass waits for that F. */
+static bool are_pair(pc_pass f, pc_pass back) {
+    bool is_back = back.kind == PC_PASS_B || back.kind == PC_PASS_BW;
+    return f.kind == PC_PASS_F && is_back && (f.chunk != back.chunk || f.microbatch != back.microbatch);
+}
+
+pc_code pc_schedule_check_pairs(const pc_schedule *schedule, pc_error *error) {
+    for (int d = 0; schedule->pairs && d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d], last = schedule->offsets[d + 1] - 1; i <= last; i++)
+            if (schedule->pairs[i] && (i == last || !are_pair(schedule->passes[i], schedule->passes[i + 1])))
+                return pc_error_set(error, PC_ERROR_INPUT,
+                                    "schedule: stage %d, place %" PRId64
+                                    ": begins a pair; expected F, and behind it B or BW of another microbatch or chunk",
+                                    d, i - schedule->offsets[d]);
+    return PC_OK;
+}
+
 pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *error) {
     int64_t *lengths = pc_alloc((size_t)from->devices, sizeof *lengths);
     if (!lengths) return pc_error_no_memory(error);
@@ -102,13 +126,22 @@ pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *err
                                       lengths, to, error);
     pc_free(lengths);
     if (!code) to->barriers = from->barriers;
-    if (!code) memcpy(to->passes, from->passes, (size_t)from->offsets[from->devices] * sizeof *from->passes);
+    size_t passes = (size_t)from->offsets[from->devices];
+    if (!code) memcpy(to->passes, from->passes, passes * sizeof *from->passes);
+    if (!code && from->pairs) {
+        code = pc_schedule_add_pairs(to, error);
+        if (code)
+            pc_schedule_free(to);
+        else
+            memcpy(to->pairs, from->pairs, passes * sizeof *from->pairs);
+    }
     return code;
 }
 
 void pc_schedule_free(pc_schedule *schedule) {
     pc_free(schedule->offsets);
     pc_free(schedule->passes);
+    pc_free(schedule->pairs);
     memset(schedule, 0, sizeof *schedule);
 }
 

@@ -86,6 +86,7 @@ typedef struct pc_schedule {
     pc_barriers barriers; /* whether there are S and T, and what the last part's backward pass waits for */
     int64_t *offsets;     /* p + 1 numbers: the passes of stage d are passes[offsets[d]] to passes[offsets[d+1] - 1] */
     pc_pass *passes;      /* offsets[p] of them; owned, as offsets are, and freed by pc_schedule_free */
+    uint8_t *pairs; /* owned; by position, 1 where an F runs together with the B or BW behind it; NULL: none does */
 } pc_schedule;
 
 /* "F", "B", "W", "BW", "R", "S", "T"; "linear", "interleaved", "v", "bidirectional", "slices", however many. */
@@ -136,6 +137,21 @@ pc_code pc_schedule_check_size(int64_t devices, int64_t microbatches, int64_t ch
  * passes zeroed). The caller fills them in. */
 pc_code pc_schedule_create(const char *name, int devices, int microbatches, int chunks, pc_placement placement,
                            const int64_t *passes_per_stage, pc_schedule *schedule, pc_error *error);
+
+/* Room for pairs, none marked yet. PyTorch's runtime calls a pair OVERLAP_F_B; DeepSeek-V3 (arXiv 2412.19437) and
+ * Megatron-LM's combined 1F1B run such ones. Both passes start when the inputs of both are there, and end together. */
+pc_code pc_schedule_add_pairs(pc_schedule *schedule, pc_error *error);
+
+/* Whether the pass at the position begins a pair, and whether it is the second of one. */
+static inline bool pc_schedule_pairs_at(const pc_schedule *schedule, int64_t position) {
+    return schedule->pairs && schedule->pairs[position];
+}
+static inline bool pc_schedule_is_second(const pc_schedule *schedule, int64_t position) {
+    return position > 0 && pc_schedule_pairs_at(schedule, position - 1);
+}
+
+/* PC_ERROR_INPUT, naming stage and place, where a pair is not an F and the B or BW of something else behind it. */
+pc_code pc_schedule_check_pairs(const pc_schedule *schedule, pc_error *error);
 
 /* A copy with memory of its own. */
 pc_code pc_schedule_copy(const pc_schedule *from, pc_schedule *to, pc_error *error);

@@ -60,6 +60,7 @@ struct pc_timing {
     pc_time *start, *end;     /* by position */
     const pc_time *durations; /* by position, in place of the lanes'; or NULL */
     const pc_time *delays;    /* likewise */
+    const uint8_t *pairs;     /* the schedule's, where the costs run pairs as such; or NULL */
     const pc_copies *copies;  /* to the host, and: */
     pc_copy_plan plan;
 };
@@ -343,25 +344,56 @@ static void copy_out(pc_timing *t, const pc_schedule *schedule, int stage, int64
         t->plan.out_end_ps[position] = pc_copy_out(lanes, t->end[position], t->copies->out_ps[at]);
 }
 
+/* Whether the input of a pass is done. Where it is not, the stage waits for it. */
+static inline bool has_input(const lane *x, int32_t microbatch, int stage, stage_state *state) {
+    pc_time input = x->input[microbatch];
+    if (input >= 0) return true;
+    if (input <= WAITER_BASE) state->also_waits = (int32_t)(WAITER_BASE - input);
+    x->input[microbatch] = as_waiter(stage);
+    return false;
+}
+
+static inline pc_time delay_of(const pc_timing *t, const lane *x, int64_t position) {
+    return t->delays && !x->waits_for_all ? t->delays[position] : x->delay_ps;
+}
+
+/* The F at `position` begins a pair: it starts no earlier than the backward pass behind it could. *now becomes that. */
+static verdict wait_for_second(pc_timing *t, const pc_schedule *schedule, int64_t position, stage_state *state,
+                               int stage, pc_time *now, bool *waits) {
+    pc_pass second = schedule->passes[position + 1];
+    if (!is_in_range(schedule, second)) return BROKEN;
+    const lane *x = &t->lanes[((int64_t)stage * schedule->chunks + second.chunk) * PC_PASS_KINDS + second.kind];
+    pc_time arrival;
+    *waits = !has_input(x, second.microbatch, stage, state);
+    if (*waits) return RUNS;
+    if (!pc_time_add(x->input[second.microbatch], delay_of(t, x, position + 1), &arrival)) return RAN_OVER;
+    if (arrival > *now) *now = arrival;
+    if (t->copies) *now = wait_for_copy(t, schedule, stage, position + 1, &state->copy, *now);
+    return RUNS;
+}
+
 /* Runs a stage until it has to wait or has no more passes. */
-static verdict run_stage(pc_timing *t, const pc_schedule *schedule, int stage) {
+static verdict run_stage(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs, int stage) {
     stage_state state = t->states[stage];
     const lane *lanes = t->lanes + (int64_t)stage * schedule->chunks * PC_PASS_KINDS;
-    const pc_time *durations = t->durations, *delays = t->delays;
+    const pc_time *durations = t->durations;
     pc_time now = state.sums.end_ps;
     for (; state.next < schedule->offsets[stage + 1]; state.next++) {
         pc_pass pass = schedule->passes[state.next];
         if (!is_in_range(schedule, pass)) return BROKEN;
         const lane *x = &lanes[pass.chunk * PC_PASS_KINDS + pass.kind];
-        if (x->input[pass.microbatch] < 0) {
-            pc_time waits_already = x->input[pass.microbatch];
-            if (waits_already <= WAITER_BASE) state.also_waits = (int32_t)(WAITER_BASE - waits_already);
-            x->input[pass.microbatch] = as_waiter(stage);
-            break;
+        if (!has_input(x, pass.microbatch, stage, &state)) break;
+        pc_time duration = durations ? durations[state.next] : x->duration_ps, delay = delay_of(t, x, state.next);
+        if (t->pairs) {
+            bool waits = false;
+            duration = pc_costs_busy_ps(costs, schedule, stage, state.next, durations);
+            verdict found =
+                t->pairs[state.next] ? wait_for_second(t, schedule, state.next, &state, stage, &now, &waits) : RUNS;
+            if (found != RUNS) return found;
+            if (waits) break;
         }
-        pc_time duration = durations ? durations[state.next] : x->duration_ps;
-        pc_time delay = delays && !x->waits_for_all ? delays[state.next] : x->delay_ps;
-        if (t->copies) now = wait_for_copy(t, schedule, stage, state.next, &state.copy, now);
+        bool is_second = t->pairs && pc_schedule_is_second(schedule, state.next);
+        if (t->copies && !is_second) now = wait_for_copy(t, schedule, stage, state.next, &state.copy, now);
         verdict found = run_pass(t, x, pass, state.next, delay, duration, &now);
         if (found != RUNS) return found;
         if (t->copies) copy_out(t, schedule, stage, state.next, &state.copy);
@@ -391,9 +423,9 @@ static bool is_all_done(const pc_timing *t, const pc_schedule *schedule) {
     return true;
 }
 
-static verdict walk(pc_timing *t, const pc_schedule *schedule) {
+static verdict walk(pc_timing *t, const pc_schedule *schedule, const pc_costs *costs) {
     while (t->ready_count > 0) {
-        verdict found = run_stage(t, schedule, t->ready[--t->ready_count]);
+        verdict found = run_stage(t, schedule, costs, t->ready[--t->ready_count]);
         if (found != RUNS) return found;
     }
     return is_all_done(t, schedule) ? RUNS : BROKEN;
@@ -541,6 +573,9 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     pc_code code = check_costs(schedule, costs, error);
     if (code) return code;
     if (!make_room(timing, schedule)) return pc_error_no_memory(error);
+    timing->pairs = costs->pair_ps ? schedule->pairs : NULL;
+    if (timing->pairs) code = pc_schedule_check_pairs(schedule, error);
+    if (code) return code;
     timing->copies = pc_costs_have_copies(costs) ? &costs->copies : NULL;
     if (timing->copies) code = pc_copy_plan_make(schedule, costs, &timing->plan, error);
     if (code) return code;
@@ -550,7 +585,7 @@ static pc_code run(pc_timing *timing, const pc_schedule *schedule, const pc_cost
     if (schedule->barriers != PC_BARRIERS_NONE && schedule->devices > PC_VOCAB_DEVICES_MAX)
         return pc_schedule_check(schedule, error);
     bool has_replicas = schedule->placement == PC_PLACEMENT_BIDIRECTIONAL; /* of two chunks, or not at all */
-    verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule);
+    verdict found = has_replicas && schedule->chunks != 2 ? BROKEN : walk(timing, schedule, costs);
     if (found != RUNS) return explain(schedule, costs, found, error);
     *result = make_result(timing, schedule, costs, with_memory);
     return PC_OK;

@@ -6,6 +6,7 @@
 #include "models/workload/layout.h"
 #include "models/workload/lora_base.h"
 #include "models/workload/low_attention.h"
+#include "models/workload/low_precision_check.h"
 #include "models/workload/offload_check.h"
 #include "models/workload/sequence_slices.h"
 
@@ -341,43 +342,6 @@ static pc_code check_recomputation(const pc_model *model, const pc_cut *cut, int
     return PC_OK;
 }
 
-/* ---- what a recipe asks of dimensions ---- */
-
-/* Every product's rows and inner dimension, in all three roles: tokens, and both sides of the rank's matrices. */
-static pc_code check_multiples(const pc_model *model, const pc_cut *cut, pc_error *error) {
-    int64_t t = cut->tp, kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t, multiple = 1;
-    int64_t columns = (model->heads / t + 2 * kv_heads) * model->head_dim;
-    const struct {
-        const char *what;
-        int64_t size;
-    } sizes[] = {{cut->cp > 1 ? "seq_len / cp x microbatch_size" : "seq_len x microbatch_size",
-                  cut->seq_len / pc_cut_cp(cut) * cut->microbatch_size},
-                 {"hidden", model->hidden},
-                 {"columns of query, key and value", columns},
-                 {"columns of the queries", model->heads / t * model->head_dim},
-                 {"ffn_hidden / tp", model->ffn_hidden / t}};
-    for (int i = 0; i < PC_LOW_PRODUCTS; i++)
-        multiple = pc_max(multiple, pc_product_format_multiple(model->low.product[i]));
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].size % multiple != 0)
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "precision %s: %" PRId64 " %s; expected a multiple of %" PRId64 ", another tp, or bf16",
-                                model->low.name, sizes[i].size, sizes[i].what, multiple);
-    return PC_OK;
-}
-
-static pc_code check_low_precision(const pc_model *model, const pc_cut *cut, pc_error *error) {
-    const pc_low_precision *low = &model->low;
-    if (!pc_low_precision_is_on(low)) return PC_OK;
-    if (low->bf16_first < 0 || low->bf16_last < 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "precision %s: %d layers in 16 bits; expected 0 or more", low->name,
-                            (int)(low->bf16_first < 0 ? low->bf16_first : low->bf16_last));
-    if (low->copies < 1 || low->copies > 2)
-        return pc_error_set(error, PC_ERROR_INPUT, "precision %s: %d copies; expected 1 or 2", low->name,
-                            (int)low->copies);
-    return check_multiples(model, cut, error);
-}
-
 pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
     pc_code code;
     if ((code = pc_model_check(model, error))) return code;
@@ -396,7 +360,7 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     if ((code = pc_lora_base_check(model, cut, error))) return code;
     if ((code = pc_low_attention_check(model, cut, error))) return code;
     if ((code = check_products(model, cut, error))) return code;
-    if ((code = check_low_precision(model, cut, error))) return code;
+    if ((code = pc_low_precision_check_cut(model, cut, error))) return code;
     if ((code = check_layout(model, cut, parts, error))) return code;
     if ((code = pc_sequence_slices_check(model, cut, error))) return code;
     code = pc_offload_check(model, cut, error);

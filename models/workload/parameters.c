@@ -5,7 +5,7 @@
 
 /* Scales of a norm, and its shifts, a column. */
 static pc_wide norm_factor(const pc_model *model) {
-    return pc_model_norm_parameters(model) / model->hidden;
+    return model->hidden > 0 ? pc_model_norm_parameters(model) / model->hidden : 0;
 }
 
 /* ---- attention and MLP of one layer, as a rank has them ---- */

@@ -20,7 +20,7 @@ typedef struct work {
 /* Twice the matrices' elements a token; and a token meets half of the others, in two products of 2 d a head. */
 static work work_of(const pc_model *model) {
     double h = (double)model->hidden, f = (double)model->ffn_hidden, query = (double)(model->heads * model->head_dim);
-    double key = (double)(model->kv_heads * model->head_dim), mlp = model->mlp == PC_MLP_SWIGLU ? 3.0 : 2.0;
+    double key = (double)(model->kv_heads * model->head_dim), mlp = pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0;
     return (work){2.0 * h * (2.0 * query + 2.0 * key + mlp * f), 2.0 * query};
 }
 

@@ -15,7 +15,7 @@ import with_h5py
 
 PIPECAST, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 PAGE, COMPLETION = ROOT / "docs/man/pipecast.1", ROOT / "docs/completion/pipecast.bash"
-OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
+OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z0-9-]*")
 
 
 def run(*arguments):

@@ -33,7 +33,7 @@ PLAN = SETTING + "plan:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key
     f"  rank_order: [{', '.join(ORDERS)}]\n  sequence_parallel: [{', '.join(SWITCHES)}]\n"
     f"  overlap: {{gradients: [{', '.join(SWITCHES)}]}}\n")
 SWEEP = SETTING + "sweep:\n" + "".join(f"  {key}: [{', '.join(values)}]\n" for key, values in LISTS.items())
-KINDS = ("tp", "cp", "pp", "dp", "optimizer", "bubble")
+KINDS = ("tp", "cp", "ep", "pp", "dp", "optimizer", "bubble")
 
 
 def numbers(row):
@@ -398,7 +398,7 @@ class Words(Plan):
 
     def test_limits(self):
         """The largest wait, by the row's own columns."""
-        names = {"TP traffic": "tp", "CP traffic": "cp", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
+        names = {"TP traffic": "tp", "CP traffic": "cp", "EP traffic": "ep", "PP transfers": "pp", "DP traffic": "dp", "optimizer": "optimizer", "bubble": "bubble"}
         for plan in self.plan(self.write(PLAN), "--top", "30", "--all-variants")["plans"]:
             word, percent, memory = re.fullmatch(r"(\D+) (\d+\.\d)%(, memory)?", plan["limits"]).groups()
             largest = max(KINDS, key=lambda kind: self.share(plan, kind))
@@ -536,7 +536,7 @@ class BadInput(Plan):
                  "plan.recompute[0]: full,none: unknown recomputation; expected one of none, selective, full, full-uniform-N, "
                  "full-block-N, selective-N, selective-op, minimal_with_context, minimal, save_dot_with_context_except_mlp, "
                  "save_dot_except_mlpwi, save_dot_except_mlp, save_qkv_proj, save_out_proj, "
-                 "selective:core_attn+layernorm+mlp"),
+                 "selective:core_attn+layernorm+mlp+..."),
                 ("objective: [speed]",
                  "plan.objective[0]: speed: unknown word; expected one of throughput, memory, cost"),
                 ("top: 0", "plan.top: 0: out of range; expected a whole number from 1 to 1000000"),
