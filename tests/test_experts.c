@@ -9,6 +9,7 @@
 #include "tests/random_model.h"
 
 #include <math.h>
+#include <string.h>
 
 static pc_model random_mixture(test_random *random, pc_cut *cut) {
     pc_model model = random_model(random);
@@ -218,6 +219,59 @@ static void test_rows_of_8_bits(void **state) {
     assert_true(test_saw(compared, 20));
 }
 
+typedef struct grouped_kernels {
+    int products, launches, pads;
+    int64_t pad_bytes;
+} grouped_kernels;
+
+static grouped_kernels count_kernels(const pc_operations *pass) {
+    grouped_kernels found = {0};
+    for (int n = 0; n < pass->count; n++) {
+        const pc_operation *x = &pass->list[n];
+        bool pads = strcmp(x->name, "padding") == 0 || strcmp(x->name, "unpadding") == 0;
+        if (x->kind == PC_OPERATION_GROUPED_GEMM) found.products++, found.launches += x->launches;
+        if (pads) found.pads++, found.pad_bytes += x->bytes;
+    }
+    return found;
+}
+
+/* One layer of E experts on one GPU. A grouped product is E kernels, and one where operations are fused. In 8 bits rows
+ * are copied twice in F and twice in B, 2 x 2 bytes a number of tokens x topk x h; not in 16 bits, and not where
+ * operations are fused. */
+static void test_kernels_of_experts(void **state) {
+    (void)state;
+    const int64_t rows = 256 * 2, h = 64;
+    pc_model model = {.layers = 1,
+                      .hidden = h,
+                      .ffn_hidden = 32,
+                      .heads = 2,
+                      .kv_heads = 2,
+                      .head_dim = 32,
+                      .vocab = 128,
+                      .vocab_multiple = 1,
+                      .mlp = PC_MLP_SWIGLU,
+                      .attention = PC_ATTENTION_FLASH,
+                      .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = 32}};
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = 256};
+    pc_part part = {.layers = 1, .expert_layers = 1};
+    for (int is_low = 0; is_low < 2; is_low++) {
+        for (int fuses = 0; fuses < 2; fuses++) {
+            if (is_low)
+                model.low = (pc_low_precision){
+                    .name = "example", .product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8}, .copies = 1};
+            cut.fuses_operations = fuses;
+            for (int back = 0; back < 2; back++) {
+                pc_operations pass = pass_of(&model, &cut, &part, back ? PC_PASS_BW : PC_PASS_F);
+                grouped_kernels found = count_kernels(&pass);
+                assert_int_equal(found.products, back ? 4 : 2);
+                assert_int_equal(found.launches, found.products * (fuses ? 1 : 8));
+                assert_int_equal(found.pads, is_low && !fuses ? 2 : 0);
+                assert_int_equal(found.pad_bytes, found.pads * 2 * 2 * rows * h);
+            }
+        }
+    }
+}
+
 /* Mixtral's layer, one sequence of 4,096 tokens on one GPU, in bytes. Norms' inputs are 2 x 2sh; in front of query, key
  * and value are 2sh, and these 2s(h + 2h/4); attention's output is 2sh. The router has 2sh and scores 4sE. Of 2s rows
  * there are their inputs, 4sh, gate and up, 2 x 4sf, and 4sf. */
@@ -420,6 +474,7 @@ int main(void) {
         cmocka_unit_test(test_grouped_products),
         cmocka_unit_test(test_rows_of_8_bits),
         cmocka_unit_test(test_casts_of_latents),
+        cmocka_unit_test(test_kernels_of_experts),
         cmocka_unit_test(test_memory_of_mixtral),
         cmocka_unit_test(test_modules_again),
         cmocka_unit_test(test_load_by_chance),

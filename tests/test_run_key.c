@@ -18,7 +18,7 @@
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
- * Nor is moe_load_fullest, which samples alone set, from the seed. */
+ */
 _Static_assert(sizeof(pc_run_spec) == 2952, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 2280, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");

@@ -120,6 +120,9 @@ static double attention_compute_s(const pc_gpu *gpu, const pc_operation *attenti
 
 /* ---- all kernels ---- */
 
+/* Transformer Engine's multi-stream products (transformer_engine/common/util/multi_stream.cpp, num_streams). */
+enum { GROUPED_STREAMS = 4 };
+
 static double compute_s(const pc_gpu *gpu, const pc_operation *operation) {
     switch (operation->kind) {
     case PC_OPERATION_GEMM:
@@ -140,11 +143,17 @@ static double bytes_of(const pc_gpu *gpu, const pc_operation *operation) {
     return (double)operation->bytes * (is_between && gpu->unfused > 0.0 ? gpu->unfused : 1.0);
 }
 
+/* Kernels that follow each other: products of a group's members go over GROUPED_STREAMS at once. */
+static double gaps(const pc_operation *operation) {
+    if (operation->kind != PC_OPERATION_GROUPED_GEMM) return (double)operation->launches;
+    return (double)pc_divide_up(operation->launches, GROUPED_STREAMS);
+}
+
 static pc_estimate roofline_kernel(const void *self, const pc_operation *operation) {
     const pc_gpu *gpu = self;
     double compute = compute_s(gpu, operation);
     double memory = memory_s(gpu, bytes_of(gpu, operation));
-    double seconds = (double)operation->launches * gpu->kernel_s + (compute > memory ? compute : memory);
+    double seconds = gaps(operation) * gpu->kernel_s + (compute > memory ? compute : memory);
     return (pc_estimate){seconds, seconds * gpu->estimated_error};
 }
 

@@ -51,6 +51,7 @@ static void group(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
     made->kind = PC_OPERATION_GROUPED_GEMM;
     made->batch = matrix->groups;
     made->rows = matrix->rows;
+    made->launches = pc_grouped_launches(b, matrix);
     *(role == PC_GEMM_WEIGHT_GRADIENT ? &made->k : &made->m) = mean;
     made->flops = fit(b, 2 * (pc_wide)matrix->rows * matrix->inputs * matrix->outputs);
 }

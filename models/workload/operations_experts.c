@@ -10,6 +10,7 @@
 #include "models/workload/operations_private.h"
 
 /* In bytes a logit. Scores: read and written; the choice: read, a probability and a mark written. */
+enum { PADDED_ROWS = 32 };
 enum { ROUTER_BYTES = 4 + 4 + 4 + 4 + 1, ROUTER_BACK_BYTES = 4 + 4 + 4, ROUTER_LAUNCHES = 4 };
 
 static void add(pc_builder *b, const char *name, const char *function, pc_wide elements, int bytes, int launches) {
@@ -141,6 +142,16 @@ static void scatter(pc_builder *b, pc_operation_kind kind, const char *name) {
     if (is_first && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
 }
 
+/* Products in few bits take multiples of 16 or 32 rows of an expert: TEGroupedMLP copies rows to places with room
+ * between experts, and back behind the products (fp8_padding, fp8_unpadding). The operation fuser takes them as they
+ * are, and where every expert has its capacity, a multiple of 32, nothing is copied. */
+static void pad_rows(pc_builder *b, const char *name) {
+    const pc_expert_slice *e = &b->slice.experts;
+    bool is_low = pc_product_format_is_low(pc_low_format(b, b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD));
+    bool is_even = b->model->experts.pads_to_capacity && e->rows % (PADDED_ROWS * e->experts) == 0;
+    if (is_low && !is_even && !b->slice.fuses_operations) copy_rows(b, name, e->rows, e->rows);
+}
+
 /* And back. */
 static void collect(pc_builder *b, pc_operation_kind kind, const char *name) {
     const pc_expert_slice *e = &b->slice.experts;
@@ -205,11 +216,13 @@ static void add_routed_forward(pc_builder *b) {
     pc_add_forward(b, &router);
     route(b);
     scatter(b, PC_OPERATION_DISPATCH, "dispatch");
+    pad_rows(b, "padding");
     pc_add_input_cast(b, &up, PC_MAKER_OTHER);
     pc_add_forward(b, &up);
     activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
+    pad_rows(b, "unpadding");
     collect(b, PC_OPERATION_COMBINE, "combine");
 }
 
@@ -245,9 +258,11 @@ void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
     if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine");
+    if (passes.b) pad_rows(b, "unpadding");
     add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
     if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
     add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
+    if (passes.b) pad_rows(b, "padding");
     if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch");
     if (passes.b) route(b);
     if (passes.b) pc_add_input_gradient(b, &router);

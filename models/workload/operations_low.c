@@ -9,6 +9,7 @@
 typedef struct pc_operand {
     const char *name;
     pc_wide elements;
+    int launches;     /* of what reads it once: one for each expert's rows */
     bool is_gathered; /* sequence parallelism gathers it, of which `elements` are this rank's part */
     bool is_fused;    /* what makes it stands last in the list, and may cast it too */
     bool is_adapted;  /* an adapter reads it in 16 bits */
@@ -44,7 +45,7 @@ static void add(pc_builder *b, const char *name, const char *function, pc_produc
 /* The rank has a part of the tensor, and a scale is of the whole. */
 static void add_amax(pc_builder *b, const pc_operand *x, pc_product_format format) {
     if (!pc_low_precision_needs_amax(b->low)) return;
-    if (!x->is_fused) add(b, x->name, "amax", format, 2 * x->elements, 1);
+    if (!x->is_fused) add(b, x->name, "amax", format, 2 * x->elements, x->launches);
     if (x->is_gathered && b->low->gathers_activations) pc_add_collective(b, PC_OPERATION_ALL_REDUCE, "amax", 4, false);
 }
 
@@ -61,7 +62,7 @@ static void add_cast(pc_builder *b, const pc_operand *x, pc_product_format forma
     if (x->is_fused && !pc_low_precision_needs_amax(b->low))
         fuse_cast(b, x, written);
     else
-        add(b, x->name, copies > 1 ? "cast_transpose" : "cast", format, 2 * x->elements + written, 1);
+        add(b, x->name, copies > 1 ? "cast_transpose" : "cast", format, 2 * x->elements + written, x->launches);
 }
 
 /* What a tensor's transposition waits for: it is of the gathered bits. */
@@ -94,6 +95,7 @@ static pc_wide rows_of(const pc_builder *b) {
 static pc_operand input_of(const pc_builder *b, const pc_matrix *matrix) {
     bool is_column = matrix->is_column && !matrix->is_local;
     return (pc_operand){.name = matrix->name,
+                        .launches = pc_grouped_launches(b, matrix),
                         .elements =
                             (is_column ? b->slice.norm_tokens : pc_matrix_rows(b, matrix)) * (pc_wide)matrix->inputs,
                         .is_gathered = is_column && b->slice.is_sequence_cut,
@@ -105,6 +107,7 @@ static pc_operand input_of(const pc_builder *b, const pc_matrix *matrix) {
 static pc_operand gradient_of(const pc_builder *b, const pc_matrix *matrix) {
     bool is_row = !matrix->is_column && !matrix->is_local;
     return (pc_operand){.name = matrix->name,
+                        .launches = pc_grouped_launches(b, matrix),
                         .elements = is_row ? rows_of(b) : pc_matrix_rows(b, matrix) * (pc_wide)matrix->outputs,
                         .is_gathered = is_row && b->slice.is_sequence_cut,
                         .is_adapted = pc_lora_is_at(&b->slice.lora, matrix->target),

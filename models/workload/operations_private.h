@@ -53,6 +53,12 @@ static inline int64_t pc_matrix_rows(const pc_builder *b, const pc_matrix *matri
     return matrix->is_local ? matrix->rows : b->slice.tokens;
 }
 
+/* Kernels of a grouped product, or of a cast for it. Transformer Engine's GroupedLinear has one of each for every
+ * expert (nvte_multi_tensor_gemm, split_quantize); its operation fuser one for all. */
+static inline int pc_grouped_launches(const pc_builder *b, const pc_matrix *matrix) {
+    return matrix->groups > 1 && !b->slice.fuses_operations ? (int)matrix->groups : 1;
+}
+
 /* Its weights, of all groups. */
 static inline pc_wide pc_matrix_weights(const pc_matrix *matrix) {
     return (pc_wide)(matrix->groups > 0 ? matrix->groups : 1) * matrix->inputs * matrix->outputs;

@@ -5,7 +5,8 @@ GPU and a precision. They changed between releases: what a row of a release prin
 """
 import re
 
-COLUMNS = ("setting.moe_token_dispatcher_type", "setting.fp8_dot_product_attention", "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
+COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
+           "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
            "setting.model.moe_pad_expert_input_to_capacity")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
@@ -90,17 +91,25 @@ def recomputes(row):
 
 
 def dispatches(row):
-    """GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
+    """25.09's DeepSeek-V3 on H100 has enable_deepep.
+    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
     family, gpu = family_of(row), gpu_of(row)
+    if (family, gpu, release_of(row)) == ("deepseek", "H100", (25, 9)):
+        return {"setting.moe_token_dispatcher_type": "flex", "setting.moe_flex_dispatcher_backend": "deepep"}
     plain_gptoss = family == "gptoss" and not is_mx(row) and gpu != "B300"
     plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
     return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
 
 
+def is_mlperf(row):
+    """Its configurations are named ..._full_cg.sh."""
+    return "MLPerf" in row["release"] and "full_cg" in row["variant"]
+
+
 def captures(row):
-    """From 26.06 on recipes in MXFP8 capture the whole iteration, with grouped products in one kernel and attention in 8 bits
+    """MLPerf's of v6.0, and from 26.06 on recipes in MXFP8 capture the whole iteration, with grouped products in one kernel and attention in 8 bits
     (_enable_deepseek_full_iteration_mxfp8, _apply_gpt_oss_120b_full_iter_fp8mx_configs): cutedsl_fused_grouped_mlp."""
-    if not is_mx(row) or release_of(row) < (26, 6):
+    if not is_mx(row) or (release_of(row) < (26, 6) and not is_mlperf(row)):
         return {}
     found = {"setting.cuda_graph_impl": "full_iteration", "setting.use_transformer_engine_op_fuser": "true"}
     eight = gpu_of(row) in ("GB300", "B300") and family_of(row) != "gptoss"  # whose windows in 8 bits cannot be asked
@@ -111,5 +120,9 @@ def of_bridge(row):
     return {**recomputes(row), **dispatches(row), **captures(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
+def of_mlperf(row):
+    return captures(row) if is_mlperf(row) and number(row["ep"]) > 1 else {}
+
+
 def of_row(row):
-    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row)}
+    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}

@@ -34,7 +34,7 @@ def page_table(part):
 def made_up(**cells):
     """A row as score gives it, of a run that needed 10 s and is forecast at 9 s."""
     return {"framework": "NeMo", "program": "NeMo", "model": "llama3 8b", "system": "H100", "precision": "BF16", "gpus": "8", "gbs": "64", "mbs": "1",
-            "seq": "8192", "tp": "1", "pp": "1", "cp": "", "task": "", "vp": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
+            "seq": "8192", "tp": "1", "pp": "1", "cp": "", "task": "", "vp": "", "ep": "", "zero": "", "fsdp_shard": "", "recompute": "", "status": "ok", "missing": "",
             "measured_s": 10.0, "forecast_s": 9.0, "forecast_s_low": 8.5, "forecast_s_high": 10.5, "error": -0.1, "memory_error": None, "file": "torchtitan", **cells}
 
 
