@@ -22,9 +22,11 @@ static share share_of(double exponent, double most, double experts_a_rank) {
 
 enum { STEPS = 128 };
 
-/* The mean of the greatest of `ranks` shares, over the mean of one. */
-static double greatest(const share *s, double ranks) {
+/* Of the greatest of `ranks` shares the mean, or the quantile, over the mean of one. */
+static double greatest(const share *s, double ranks, double quantile) {
     double both = s->mean * (1.0 - s->mean) / (s->deviation * s->deviation) - 1.0; /* a + b of the beta distribution */
+    if (quantile > 0.0)
+        return gsl_cdf_beta_Pinv(pow(quantile, 1.0 / ranks), s->mean * both, (1.0 - s->mean) * both) / s->mean;
     double low = fmax(0.0, s->mean - 8.0 * s->deviation), high = fmin(1.0, s->mean + 12.0 * s->deviation);
     double step = (high - low) / STEPS, sum = 0.0;
     for (int i = 0; i < STEPS; i++) {
@@ -40,7 +42,7 @@ double pc_expert_load(const pc_expert_spread *spread) {
     if (!(spread->ranks > 1.0 && spread->exponent > 0.0 && spread->tokens > 1.0) || most <= 1.0) return 1.0;
     share s = share_of(spread->exponent, spread->tokens, fmax(here, 1.0));
     if (!(s.deviation > 1e-9 * s.mean)) return 1.0;
-    return fmin(fmax(greatest(&s, spread->ranks), 1.0), most);
+    return fmin(fmax(greatest(&s, spread->ranks, spread->quantile), 1.0), most);
 }
 
 double pc_expert_load_by_chance(const pc_expert_spread *spread) {
@@ -48,6 +50,7 @@ double pc_expert_load_by_chance(const pc_expert_spread *spread) {
     double mean = spread->tokens * topk / ranks, most = fmin(ranks, fmax(1.0, all / topk));
     if (!(ranks > 1.0 && all > 1.0 && mean > 0.0)) return 1.0;
     double variance = mean * (1.0 - 1.0 / ranks) * (all - topk) / (all - 1.0);
-    double quantile = gsl_cdf_ugaussian_Pinv((ranks - 0.375) / (ranks + 0.25));
-    return fmin(1.0 + sqrt(variance) * quantile / mean, most);
+    double below = spread->quantile > 0.0 ? pow(spread->quantile, 1.0 / ranks) : (ranks - 0.375) / (ranks + 0.25);
+    if (!(below < 1.0)) return most;
+    return fmin(fmax(1.0 + sqrt(variance) * gsl_cdf_ugaussian_Pinv(below) / mean, 1.0), most);
 }

@@ -8,7 +8,7 @@
 pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int64_t tokens);
 
 /* The fullest rank's rows over the mean, as the cut's moe_load says; 1 where one rank has all experts. `tokens`: those
- * of all ranks that share them out. */
-double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens);
+ * of all ranks that share them out. `quantile` as of pc_expert_spread. */
+double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens, double quantile);
 
 #endif
