@@ -1,5 +1,6 @@
 #include "tests/planner_example.h"
 
+#include "engine/numbers.h"
 #include "tests/random_machine.h"
 #include "tests/random_model.h"
 
@@ -223,6 +224,17 @@ static void draw_slices(example_space *drawn) {
     if (test_between(&own, 0, 1)) drawn->generators[0] = pc_generator_find(names[test_between(&own, 0, 1)]);
 }
 
+/* Sides that a recipe in 8 bits can have, also of halves. */
+static void round_sides(pc_model *model) {
+    pc_mla *mla = &model->mla;
+    int64_t *sides[] = {&mla->q_lora_rank, &mla->kv_lora_rank, &mla->qk_nope_head_dim, &mla->qk_rope_head_dim,
+                        &mla->v_head_dim};
+    model->experts.ffn_hidden = pc_round_up(model->experts.ffn_hidden, 32);
+    model->experts.shared_ffn_hidden = pc_round_up(model->experts.shared_ffn_hidden, 64);
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) *sides[i] = pc_round_up(*sides[i], 16);
+    if (pc_model_is_latent(model)) model->head_dim = mla->qk_nope_head_dim + mla->qk_rope_head_dim;
+}
+
 /* In half of the spaces models with experts, and lists of how ranks share and cut them; from a stream of its own. */
 static void draw_experts(example_space *drawn) {
     static const int64_t ep[] = {1, 2, 4, 8}, etp[] = {1, 2},
@@ -237,7 +249,11 @@ static void draw_experts(example_space *drawn) {
         cut.tp = cut.pp = cut.dp = 1;
         cut.microbatches = cut.microbatch_size = cut.chunks = 1;
         cut.offload = (pc_offload){0};
+        pc_low_precision low = spec->model.low;
+        spec->model.low = (pc_low_precision){0};
         random_experts(&own, &spec->model, &cut);
+        round_sides(&spec->model);
+        spec->model.low = low;
         spec->cut.etp = cut.etp;
         spec->cut.dispatcher = cut.dispatcher;
         spec->cut.fp8_dispatch = toss(&own);

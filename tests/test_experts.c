@@ -369,6 +369,32 @@ static void test_load_by_chance(void **state) {
     assert_true(pc_expert_load_by_chance(&(pc_expert_spread){.experts = 8, .ranks = 1, .topk = 2, .tokens = 9}) == 1.0);
 }
 
+/* Blom's mean is the quantile ((r - 0.375) / (r + 0.25))^r; of all draws as many stay below a quantile as it says; and
+ * to no rank come more than all tokens that it has experts for. */
+static void test_quantiles_of_load(void **state) {
+    (void)state;
+    pc_expert_spread spread = {.experts = 64, .ranks = 8, .topk = 6, .tokens = 256};
+    test_random random = {31};
+    double mean = pc_expert_load_by_chance(&spread);
+    spread.quantile = pow((8 - 0.375) / (8 + 0.25), 8);
+    assert_true(fabs(pc_expert_load_by_chance(&spread) / mean - 1) < 1e-12);
+    spread.quantile = 0.8;
+    int below = 0, draws = 300;
+    double load = pc_expert_load_by_chance(&spread);
+    for (int n = 0; n < draws; n++) below += drawn_load(&random, 64, 8, 6, 256) <= load;
+    assert_true(load > mean && fabs((double)below / draws - 0.8) < 0.1);
+    spread.quantile = 1;
+    assert_true(pc_expert_load_by_chance(&spread) == 8);
+    spread.exponent = 1.2;
+    assert_true(pc_expert_load(&spread) == 8);
+    spread.quantile = 0;
+    mean = pc_expert_load(&spread);
+    spread.quantile = 0.99;
+    assert_true(pc_expert_load(&spread) > mean);
+    spread.quantile = 0.05;
+    assert_true(pc_expert_load(&spread) < mean);
+}
+
 /* A capacity bounds rows; padded, they are what it says: ceil(1.25 x 4096 x 2 / 8) of each of 8. */
 static void test_capacity(void **state) {
     (void)state;
@@ -478,6 +504,7 @@ int main(void) {
         cmocka_unit_test(test_memory_of_mixtral),
         cmocka_unit_test(test_modules_again),
         cmocka_unit_test(test_load_by_chance),
+        cmocka_unit_test(test_quantiles_of_load),
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_sides_in_few_bits),

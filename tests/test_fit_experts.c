@@ -20,7 +20,7 @@ static double normal(test_random *random) {
 /* ---- the fullest rank ---- */
 
 static double load(double experts, double ranks, double topk, double tokens, double exponent) {
-    pc_expert_spread spread = {experts, ranks, topk, tokens, exponent};
+    pc_expert_spread spread = {experts, ranks, topk, tokens, exponent, 0};
     return pc_expert_load(&spread);
 }
 

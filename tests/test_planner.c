@@ -227,7 +227,7 @@ static void test_groups_have_their_own_best(void **state) {
 
 static bool is_same_cut(const pc_plan_choice *a, const pc_plan_choice *b) {
     return a->base == b->base && a->gpus == b->gpus && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp &&
-           a->cp == b->cp;
+           a->cp == b->cp && a->ep == b->ep && a->etp == b->etp;
 }
 
 /* Of all plans, best first, those that are the first of their cut: the answer to a request for so many cuts. */

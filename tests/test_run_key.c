@@ -159,6 +159,7 @@ static const field of_cluster[] = {
     ITERATION(cut.fp8_dispatch),
     ITERATION(cut.moe_load),
     ITERATION_REAL(cut.moe_load_exponent),
+    ITERATION_REAL(cut.memory_quantile),
     ITERATION(cut.tp),
     ITERATION(cut.pp),
     ITERATION(cut.cp),

@@ -77,6 +77,7 @@ static const change changes[] = {
     {PC_KEY_MOE_PAD_EXPERT_INPUT_TO_CAPACITY, "true", {EXPERTS, "setting.model.moe_expert_capacity_factor=1.5"}},
     {PC_KEY_MOE_LOAD, "uniform", {EXPERTS}},
     {PC_KEY_MOE_LOAD_EXPONENT, "1.1", {EXPERTS}},
+    {PC_KEY_MEMORY_QUANTILE, "0.5", {EXPERTS}},
     {PC_KEY_KV_LORA_RANK, "256", {LATENT}},
     {PC_KEY_Q_LORA_RANK, "256", {LATENT}},
     {PC_KEY_QK_NOPE_HEAD_DIM, "64", {LATENT}},

@@ -39,7 +39,7 @@ static double exponent_of(const char *distribution) {
 static void point_of_layer(const pc_kernel_measurement *kernel, pc_fit_key *key, double *x) {
     const char *distribution = distribution_of(kernel->variant);
     double experts = (double)kernel->experts, ranks = (double)kernel->moe_ep, tokens = (double)kernel->m;
-    pc_expert_spread spread = {experts, ranks, (double)kernel->topk, tokens, exponent_of(distribution)};
+    pc_expert_spread spread = {experts, ranks, (double)kernel->topk, tokens, exponent_of(distribution), 0};
     double skew = pc_expert_load(&spread);
     int kept = distribution ? (int)(distribution - kernel->variant) : (int)strlen(kernel->variant);
     while (kept > 0 && kernel->variant[kept - 1] == ' ') kept--;

@@ -164,6 +164,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->moe_load,
                                bits_of(cut->moe_load_exponent),
                                bits_of(cut->moe_load_fullest),
+                               bits_of(cut->memory_quantile),
                                cut->sequence_parallel,
                                cut->gradient_bytes,
                                cut->cross_entropy,

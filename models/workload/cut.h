@@ -122,6 +122,7 @@ typedef struct pc_cut {
     pc_moe_load moe_load;
     double moe_load_exponent; /* POWER: of the density of experts' popularity */
     double moe_load_fullest;  /* rows of the fullest rank over the mean, whatever moe_load says; 0: as that says */
+    double memory_quantile;   /* of the fullest rank's rows, for which there is memory (expert_load.h); 0: their mean */
     int chunks;               /* v; of schedules with slices all slices of a stage's parts */
     int slices;               /* of the sequence, where the schedule has them: those of one part; else 0 */
     pc_sequence_split sequence_split;

@@ -55,6 +55,7 @@ static double limited(const pc_expert_spread *spread, double load) {
 
 double pc_expert_load(const pc_expert_spread *spread) {
     share s;
+    if (spread->quantile > 0.0) return pc_expert_load_drawn(spread, spread->quantile);
     return has_shares(spread, &s) ? limited(spread, greatest(&s, spread->ranks)) : 1.0;
 }
 
@@ -75,6 +76,7 @@ static double load_at(const pc_expert_spread *spread, double quantile) {
 }
 
 double pc_expert_load_by_chance(const pc_expert_spread *spread) {
+    if (spread->quantile > 0.0) return pc_expert_load_drawn_by_chance(spread, spread->quantile);
     return load_at(spread, (spread->ranks - 0.375) / (spread->ranks + 0.25));
 }
 

@@ -11,6 +11,7 @@ extern "C" {
 typedef struct pc_expert_spread {
     double experts, ranks, topk, tokens;
     double exponent; /* popularity of an expert has a density of popularity^-exponent; 0: all are as popular */
+    double quantile; /* 0: the mean of the fullest rank's rows; else what they stay within as often, 1: ever */
 } pc_expert_spread;
 
 /* The expected rows of the fullest rank over the mean of all: 1 if balanced, at most `ranks`.
@@ -26,7 +27,9 @@ double pc_expert_load(const pc_expert_spread *spread);
 /* The same where each token draws its experts by chance, all alike, and the exponent is without meaning. Of N tokens a
  * rank gets sums of hypergeometric numbers: k/r each, with the variance k/r (1 - 1/r) (E - k)/(E - 1). They are taken
  * as normal, and the greatest of r as the quantile (r - 0.375) / (r + 0.25) (Blom 1958, of the greatest of a normal
- * sample). */
+ * sample).
+ *
+ * A quantile q of the greatest of r is in both that of q^(1/r) of one, for ranks are taken as independent. */
 double pc_expert_load_by_chance(const pc_expert_spread *spread);
 
 /* The fullest rank's of one layer, drawn from those that the two above are means of. `u` is evenly distributed between

@@ -5,11 +5,12 @@
 
 #include <math.h>
 
-static pc_expert_spread spread_of(const pc_model *model, const pc_cut *cut, double tokens) {
+static pc_expert_spread spread_of(const pc_model *model, const pc_cut *cut, double tokens, double quantile) {
     return (pc_expert_spread){.experts = (double)model->experts.num_experts,
                               .ranks = pc_cut_ep(cut),
                               .topk = (double)model->experts.topk,
                               .tokens = tokens,
+                              .quantile = quantile,
                               .exponent = cut->moe_load_exponent};
 }
 
@@ -17,8 +18,8 @@ bool pc_cut_expert_load_varies(const pc_model *model, const pc_cut *cut) {
     return pc_model_has_experts(model) && pc_cut_ep(cut) > 1 && cut->moe_load != PC_MOE_LOAD_BALANCED;
 }
 
-double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens) {
-    const pc_expert_spread spread = spread_of(model, cut, tokens);
+double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens, double quantile) {
+    const pc_expert_spread spread = spread_of(model, cut, tokens, quantile);
     if (pc_cut_ep(cut) > 1 && cut->moe_load_fullest > 0) return cut->moe_load_fullest;
     if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
     return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_by_chance(&spread) : pc_expert_load(&spread);
@@ -31,11 +32,11 @@ static double tokens_of_all(const pc_model *model, const pc_cut *cut) {
 }
 
 double pc_cut_mean_expert_load(const pc_model *model, const pc_cut *cut) {
-    return pc_cut_expert_load(model, cut, tokens_of_all(model, cut));
+    return pc_cut_expert_load(model, cut, tokens_of_all(model, cut), 0);
 }
 
 double pc_cut_expert_load_drawn(const pc_model *model, const pc_cut *cut, double u) {
-    const pc_expert_spread spread = spread_of(model, cut, tokens_of_all(model, cut));
+    const pc_expert_spread spread = spread_of(model, cut, tokens_of_all(model, cut), 0);
     if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
     return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_drawn_by_chance(&spread, u)
                                                 : pc_expert_load_drawn(&spread, u);
@@ -49,10 +50,10 @@ static int64_t capacity_of(const pc_experts *x, int64_t tokens) {
 
 /* A rank's experts get from each of `ep` ranks, and of `etp` that cut them, what those have. Where a capacity bounds
  * what an expert takes of each, the fullest rank gets that at most. */
-static int64_t rows_of(const pc_model *model, const pc_cut *cut, const pc_expert_slice *slice) {
+static int64_t rows_of(const pc_model *model, const pc_cut *cut, const pc_expert_slice *slice, double quantile) {
     const pc_experts *x = &model->experts;
     int64_t sources = slice->ranks * slice->cut, mean = slice->counted;
-    double load = pc_cut_expert_load(model, cut, (double)slice->tokens * (double)sources);
+    double load = pc_cut_expert_load(model, cut, (double)slice->tokens * (double)sources, quantile);
     int64_t rows = load > 1.0 ? (int64_t)ceil((double)mean * load) : mean;
     if (!(x->capacity_factor > 0)) return rows;
     int64_t most = capacity_of(x, slice->tokens) * slice->experts * sources;
@@ -73,7 +74,8 @@ pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int
                              .up = ups * x->ffn_hidden / etp,
                              .shared = x->shared_ffn_hidden / cut->tp,
                              .shared_up = ups * x->shared_ffn_hidden / cut->tp};
-    slice.rows = rows_of(model, cut, &slice);
+    slice.rows = rows_of(model, cut, &slice, 0.0);
+    slice.held_rows = rows_of(model, cut, &slice, cut->memory_quantile);
     if (x->capacity_factor > 0) {
         int64_t most = capacity_of(x, tokens) * x->num_experts;
         slice.sent = x->pads_to_capacity ? most : pc_min(slice.sent, most);

@@ -8,8 +8,8 @@
 pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int64_t tokens);
 
 /* The fullest rank's rows over the mean, as the cut's moe_load says; 1 where one rank has all experts. `tokens`: those
- * of all ranks that share them out. */
-double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens);
+ * of all ranks that share them out. `quantile` as of pc_expert_spread. */
+double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens, double quantile);
 
 /* Whether that differs from layer to layer; of a checked cut its mean, and one that is drawn (expert_load.h). */
 bool pc_cut_expert_load_varies(const pc_model *model, const pc_cut *cut);

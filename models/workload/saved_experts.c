@@ -60,7 +60,7 @@ static void add_shared(const pc_slice *slice, pc_product_format format, const dr
 static void add_routed(const pc_model *model, const pc_slice *slice, pc_product_format format, const dropped *drops,
                        pc_saved_list *saved) {
     const pc_expert_slice *x = &slice->experts;
-    pc_wide rows = x->rows;
+    pc_wide rows = x->held_rows;
     pc_saved_add_again(saved, "router_scores", PC_MODULE_MLP_UP, 4 * (pc_wide)x->tokens * model->experts.num_experts,
                        PC_FOR_B, drops->all, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "expert_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows * slice->hidden),
@@ -89,7 +89,7 @@ void pc_saved_add_experts(const pc_model *model, const pc_slice *slice, pc_produ
 void pc_saved_add_expert_gradients(const pc_model *model, const pc_slice *slice, pc_product_format format,
                                    pc_saved_list *saved) {
     const pc_expert_slice *x = &slice->experts;
-    pc_wide rows = x->rows, tokens = slice->tokens, whole_rows = tokens * slice->hidden;
+    pc_wide rows = x->held_rows, tokens = slice->tokens, whole_rows = tokens * slice->hidden;
     pc_saved_add_gradient(saved, "router_gradient", PC_MODULE_MLP_UP,
                           2 * (pc_wide)x->tokens * model->experts.num_experts);
     pc_saved_add_gradient(saved, "expert_up_gradient", PC_MODULE_MLP_UP, pc_saved_operand(format, rows * x->up));

@@ -20,6 +20,7 @@ typedef struct pc_expert_slice {
     int64_t cut;               /* etp */
     int64_t tokens;            /* that this rank routes, as many as its norms have */
     int64_t rows;              /* of its products: of the fullest rank, with those that fill up a capacity */
+    int64_t held_rows;         /* and for which there is memory: of the cut's memory_quantile */
     int64_t counted;           /* rows that model FLOPs count: none is dropped, and every rank has as many */
     int64_t sent;              /* rows that its own tokens make, but for dropped ones */
     int64_t ffn, up;           /* columns of one expert, as the slice's own */
