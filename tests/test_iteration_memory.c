@@ -47,8 +47,8 @@ static void test_buffers(void **state) {
 }
 
 /* Of each microbatch's own, 8 of them: two tensors on their way, 8 outputs and 8 gradients of them. The last stage has
- * 8 times logits of 16 bits in their place, 1,024 tokens of half the vocabulary, which is padded to 50,432; of a loss in
- * pieces, the head's input. */
+ * 8 times logits of 16 bits in their place, 1,024 tokens of half the vocabulary, which is padded to 50,432; of a loss
+ * in pieces, the head's input. */
 static void test_buffers_of_each_microbatch(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
