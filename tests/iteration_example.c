@@ -126,6 +126,9 @@ pc_iteration_spec random_spec(test_random *random) {
     spec.memory_limit_bytes = INT64_C(1) << 40;
     spec.cut.cross_entropy = (pc_cross_entropy)test_between(random, 0, 3);
     spec.cut.cross_entropy_chunks = (int)test_between(random, 0, 9);
+    test_random buffers = *random;
+    test_draw(&buffers); /* the first says whether there are traits */
+    spec.stage_buffers = (pc_stage_buffers)toss(&buffers);
     test_random traits = *random; /* what is drawn behind a spec stays what it was */
     if (toss(&traits)) random_traits(&traits, &spec.cut, &spec.model);
     if (spec.model.qk_norm == PC_QK_NORM_FULL) spec.model.qk_norm = PC_QK_NORM_HEAD; /* tests change tp */

@@ -46,6 +46,37 @@ static void test_buffers(void **state) {
     assert_true(parameters > 6 * 12 * INT64_C(2048) * 2048 / 2);
 }
 
+/* Of each microbatch's own, 8 of them: two tensors on their way, 8 outputs and 8 gradients of them. The last stage has
+ * 8 times logits of 16 bits in their place, 1,024 tokens of half the vocabulary, which is padded to 50,432; of a loss
+ * in pieces, the head's input. */
+static void test_buffers_of_each_microbatch(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    int64_t tensor = 2 * 1024 * 2048 / 2, logits = 2 * INT64_C(1024) * (50432 / 2);
+    for (int i = 0; i < 2; i++) {
+        spec.cut.cross_entropy = i ? PC_CROSS_ENTROPY_CHUNKED : PC_CROSS_ENTROPY_PLAIN;
+        spec.cut.cross_entropy_chunks = i ? 4 : 0;
+        spec.stage_buffers = PC_STAGE_BUFFERS_SHARED;
+        pc_iteration shared = run_spec(&spec), each;
+        spec.stage_buffers = PC_STAGE_BUFFERS_EACH;
+        each = run_spec(&spec);
+        for (int d = 0; d < 4; d++) {
+            int64_t kept = d < 3 ? 2 * 8 * tensor : 8 * (i ? tensor : logits);
+            assert_int_equal(each.memory[d].buffers - shared.memory[d].buffers, (2 - 4) * tensor + kept);
+        }
+        assert_true(each.iteration_s == shared.iteration_s);
+        pc_iteration_free(&shared);
+        pc_iteration_free(&each);
+    }
+    spec.cut.pp = 1; /* without a neighbour there is nothing to keep */
+    pc_iteration each = run_spec(&spec);
+    spec.stage_buffers = PC_STAGE_BUFFERS_SHARED;
+    pc_iteration shared = run_spec(&spec);
+    assert_int_equal(each.memory[0].buffers, shared.memory[0].buffers);
+    pc_iteration_free(&shared);
+    pc_iteration_free(&each);
+}
+
 /* As torch's fully_shard: a layer at work and one on its way, gathered, and the ends all the time. And a buffer
  * each of what is gathered, 2 bytes, and of what is reduced, 4 or 2, as large as the largest unit, or as two layers. A
  * middle stage has no ends; the first has the embedding and positions, 50,304/2 x 2,048 and 1,024 x 2,048 in the
@@ -439,6 +470,7 @@ static void test_cuda_graphs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_buffers_of_each_microbatch),
         cmocka_unit_test(test_buffers_of_units),
         cmocka_unit_test(test_units_of_few_bits),
         cmocka_unit_test(test_step_of_narrow_gradients),

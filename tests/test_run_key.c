@@ -244,6 +244,7 @@ static const field of_cluster[] = {
     ITERATION_REAL(overlap_slowdown),
     ITERATION(overlaps_parameters),
     ITERATION(scatters_boundary),
+    ITERATION(stage_buffers),
     ITERATION(bucket_bytes),
     ITERATION(unit_layers),
     ITERATION(fsdp_prefetch),

@@ -57,6 +57,11 @@ typedef enum pc_gradient_sync {
     PC_GRADIENT_SYNC_LAST
 } pc_gradient_sync;
 
+/* Buffers between stages. SHARED: one tensor a direction (Megatron). EACH: every microbatch its own, as in
+ * torch.distributed.pipelining (_PipelineStageBase: grad_recv_info, output_chunks): what is sent is kept until the
+ * iteration ends, of the last part the logits, and gradients are received where no other microbatch's are. */
+typedef enum pc_stage_buffers { PC_STAGE_BUFFERS_SHARED, PC_STAGE_BUFFERS_EACH } pc_stage_buffers;
+
 /* Of units. 2: fully_shard, whose gathers and reductions copy between parameters and their buffers. 1:
  * FullyShardedDataParallel, whose parameters are views of what is gathered. MEGATRON: Megatron-FSDP, whose parameters
  * are views as well, and whose state is as Megatron holds it: weights of 16 bits beside fp32 ones, gradients as they
@@ -88,6 +93,7 @@ typedef struct pc_iteration_spec {
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
     double overlap_slowdown;  /* what kernels lose of their speed while collectives of ZeRO 3 run beside them: 0 to 1 */
     bool scatters_boundary;   /* transfers between stages are cut over the TP ranks */
+    pc_stage_buffers stage_buffers;
     int64_t bucket_bytes; /* of gradients; parameters in as many pieces. 0: 40 million of them (160 MB of 4 bytes, 80 MB
                            * of 2), but at most 16 buckets a chunk */
     pc_unit unit;         /* ZeRO 3's */

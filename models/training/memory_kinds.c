@@ -148,7 +148,7 @@ static pc_working_bytes split_working(const pc_outline *outline, int device) {
 static void split_fixed(const pc_outline *outline, int device, pc_device_memory *x) {
     pc_working_bytes working = split_working(outline, device);
     int64_t sum = working.recomputation + working.loss + working.sequence + working.context + working.copies;
-    int64_t fixed = outline->device[device].fixed_buffers, boundary = pc_outline_boundary_bytes(outline);
+    int64_t fixed = outline->device[device].fixed_buffers, boundary = pc_outline_boundary_bytes(outline, device);
     x->kinds[PC_MEMORY_PARAMETERS] = x->parameters;
     x->kinds[PC_MEMORY_GRADIENTS] = x->gradients;
     x->kinds[PC_MEMORY_OPTIMIZER] = x->optimizer;

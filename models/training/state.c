@@ -214,9 +214,27 @@ static int64_t working_bytes(const pc_outline *outline, int d) {
     return working;
 }
 
-int64_t pc_outline_boundary_bytes(const pc_outline *outline) {
+/* What a chunk keeps of all its microbatches: outputs and their gradients; or logits, unless a loss in pieces has none.
+ * Of two directions a chunk has half of them. */
+static pc_wide kept_between_stages(const pc_outline *outline, const pc_part *part, int64_t boundary) {
+    const pc_cut *cut = &outline->cut;
+    pc_slice slice = pc_slice_of_part(&outline->spec->model, cut, part);
+    pc_wide passes = (pc_wide)pc_cut_slices(cut) * cut->microbatches;
+    if (outline->placement == PC_PLACEMENT_BIDIRECTIONAL) passes /= 2;
+    if (!part->has_head) return passes * 2 * boundary;
+    bool has_logits = cut->vocab_stages == 0 && cut->cross_entropy != PC_CROSS_ENTROPY_CHUNKED;
+    return passes * 2 * (pc_wide)(has_logits ? slice.tokens * slice.vocab : slice.norm_tokens * slice.hidden);
+}
+
+int64_t pc_outline_boundary_bytes(const pc_outline *outline, int device) {
     bool is_scattered = outline->spec->scatters_boundary && outline->cut.tp > 1;
-    return outline->devices > 1 ? 4 * pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered) : 0;
+    if (outline->devices == 1) return 0;
+    int64_t boundary = pc_boundary_bytes(&outline->spec->model, &outline->cut, is_scattered);
+    if (outline->spec->stage_buffers == PC_STAGE_BUFFERS_SHARED) return 4 * boundary;
+    pc_wide sum = 2 * (pc_wide)boundary;
+    for (int c = 0; c < outline->chunks; c++)
+        sum += kept_between_stages(outline, &pc_outline_part(outline, device, c)->part, boundary);
+    return (int64_t)pc_min(sum, INT64_MAX / 4); /* fits no GPU, and may be added to */
 }
 
 /* Of two buckets, or of the only one. */
@@ -227,7 +245,7 @@ static int64_t in_buckets(int64_t count, int64_t buckets) {
 /* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
  * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
-    int64_t boundary = pc_outline_boundary_bytes(outline), most = 0;
+    int64_t boundary = pc_outline_boundary_bytes(outline, d), most = 0;
     int zero = pc_outline_has_replicas(outline) ? outline->cut.zero : 0;
     if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
