@@ -19,7 +19,7 @@ struct pipecast_plan {
 /* What a plan has beside the columns of its run, and the overrides that make it. */
 typedef struct plan_row {
     int64_t rank;
-    char rank_order[32], offload[PC_OFFLOAD_SIZE], limits[PC_PLAN_TEXT_SIZE], behind[PC_PLAN_TEXT_SIZE];
+    char rank_order[32], offload[PC_OFFLOAD_SIZE], dispatcher[16], limits[PC_PLAN_TEXT_SIZE], behind[PC_PLAN_TEXT_SIZE];
     int64_t overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, ties, close;
     char **sets; /* set_count of them; owned */
     int set_count;
@@ -32,6 +32,8 @@ static const pc_field plan_fields[] = {
     {"rank_order", "", "which axis of parallelism has neighbouring ranks, the innermost first", PC_FIELD_TEXT,
      PC_FIELD_AT(plan_row, rank_order)},
     {"offload", "", "what goes to the host's memory", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, offload)},
+    {"dispatcher", "", "how tokens come to their experts, none without expert parallelism", PC_FIELD_TEXT,
+     PC_FIELD_AT(plan_row, dispatcher)},
     {"overlap_p2p", "1", "whether transfers between stages run beside passes", PC_FIELD_INT64,
      PC_FIELD_AT(plan_row, overlap_p2p)},
     {"overlap_tp", "1", "whether collectives of tensor parallelism run beside kernels", PC_FIELD_INT64,
@@ -170,6 +172,7 @@ static pc_code describe(search *s, pc_plan_objective objective, int64_t index, p
     row->rank = index + 1;
     pc_rank_order_write(choice->order, row->rank_order);
     pc_offload_write(choice->offload, row->offload);
+    snprintf(row->dispatcher, sizeof row->dispatcher, "%s", pc_plan_dispatcher(plan));
     row->overlap_p2p = choice->overlaps_p2p;
     row->overlap_tp = choice->overlaps_tp;
     row->overlap_gradients = choice->overlaps_gradients;

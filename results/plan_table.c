@@ -87,12 +87,12 @@ static const char *switch_text(bool is_on) {
 }
 
 /* Of a run in which ranks share out experts, or cut them otherwise than the rest. */
-static const char *dispatcher_text(const pc_run_row *row, pc_dispatcher dispatcher) {
+const char *pc_plan_dispatcher(const pc_plan_row *plan) {
     static const char *const words[] = {[PC_DISPATCHER_ALLGATHER] = "allgather",
                                         [PC_DISPATCHER_ALLTOALL] = "alltoall",
                                         [PC_DISPATCHER_DEEPEP] = "deepep",
                                         [PC_DISPATCHER_HYBRIDEP] = "hybridep"};
-    return row->ep > 1 ? words[dispatcher] : "none";
+    return plan->row.ep > 1 ? words[plan->found.choice.dispatcher] : "none";
 }
 
 /* The text lives in `room`, or longer. */
@@ -110,7 +110,7 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
         pc_offload_write(choice->offload, room);
         return room;
     case EXTRA_DISPATCHER:
-        return dispatcher_text(&plan->row, choice->dispatcher);
+        return pc_plan_dispatcher(plan);
     case EXTRA_P2P:
         return switch_text(choice->overlaps_p2p);
     case EXTRA_TP:

@@ -85,6 +85,9 @@ void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const
 /* "throughput", "memory", "cost". */
 const char *pc_plan_objective_name(pc_plan_objective objective);
 
+/* How its tokens come to their experts: a word, "none" without expert parallelism. */
+const char *pc_plan_dispatcher(const pc_plan_row *plan);
+
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
  * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, dispatcher, overlap_p2p,

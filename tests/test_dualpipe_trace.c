@@ -28,7 +28,8 @@ static const char *const chunk =
     "  recompute: selective\n"
     "  recompute_modules: [layernorm, mla_up_proj, moe_act]\n"
     "  moe_token_dispatcher_type: flex\n"
-    "  moe_fp8_dispatch: true\n";
+    "  moe_fp8_dispatch: true\n"
+    "  use_transformer_engine_op_fuser: true\n"; /* experts in one kernel, without padding, as DeepGEMM has them */
 enum { LAYERS = 4 };
 
 typedef enum phase { ATTENTION, MLP, DISPATCH, COMBINE, PHASES } phase;

@@ -95,6 +95,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_machine(random, &spec.machine);
     spec.overlaps_tp = test_between(random, 0, 3) > 0;
     draw_noise(random, &spec);
+    if (spec.cut.kernels == PC_KERNELS_EAGER) spec.cut.fuses_operations = spec.cut.compiles = false;
     return spec;
 }
 
@@ -214,7 +215,7 @@ static void test_better_numbers_are_no_slower(void **state) {
     long tried = 0, cases = test_cases(500, 20000);
     for (long i = 0; i < cases; i++) tried += check_setting(&random);
     print_message("%ld of %ld settings\n", tried, cases);
-    assert_true(5 * tried >= 2 * cases);
+    assert_true(2 * tried >= cases);
 }
 
 /* Over a link at random and over a better one; whether it runs at all. */

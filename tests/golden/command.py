@@ -26,7 +26,7 @@ SIZE, _, MOST = os.environ.get("PC_TEST_SIZE", "quick").partition(":")
 IS_QUICK, IS_LONG, IS_SLOWED = SIZE == "quick", SIZE == "long", bool(MOST)
 full_only = unittest.skipIf(IS_QUICK, "part: it takes long")
 plain_only = unittest.skipIf(IS_QUICK or IS_SLOWED, "part: it takes longest, and with sanitizers too long")
-MORE = ("1f1b-r", "gems", "chimera")  # and what it cannot: recomputation, two replicas
+MORE = ("1f1b-r", "dualpipe", "gems", "chimera")  # and what it cannot: recomputation, two replicas
 SLICED = ("seq-gpipe", "seq-1f1b", "seq-zb-h1", "seq-1f1b-interleaved", "seq-zb-interleaved")  # and slices, which have no block either
 VOCAB = ("1f1b-vocab-1", "1f1b-vocab-2", "v-half-vocab-1", "v-half-vocab-2")  # and an output layer on all stages
 
