@@ -88,6 +88,18 @@ static void draw_cut(test_random *random, pc_iteration_spec *spec) {
     if (cut->layout == PC_CUT_ENDS && spec->model.layers > 2) spec->model.layers -= 2;
 }
 
+/* Of what was drawn apart and cannot be together, one goes; other tests ask for the refusals. */
+static void settle(pc_iteration_spec *spec) {
+    pc_cut *cut = &spec->cut;
+    if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
+    if (spec->model.document_length > cut->seq_len)
+        spec->model.document_length = spec->model.document_length_square = 0;
+    if (!pc_placement_has_slices(spec->generator->placement)) return;
+    spec->model.attention = PC_ATTENTION_FLASH;
+    cut->cp = cut->cp_a2a = 0;
+    cut->zero %= 2;
+}
+
 /* Some break a rule. */
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
@@ -95,7 +107,7 @@ static pc_iteration_spec draw_spec(test_random *random) {
     draw_machine(random, &spec.machine);
     spec.overlaps_tp = test_between(random, 0, 3) > 0;
     draw_noise(random, &spec);
-    if (spec.cut.kernels == PC_KERNELS_EAGER) spec.cut.fuses_operations = spec.cut.compiles = false;
+    settle(&spec);
     return spec;
 }
 
