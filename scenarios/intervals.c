@@ -40,10 +40,11 @@ static const char *apart_of(const pc_iteration_spec *spec) {
 }
 
 pc_interval_kind pc_interval_kind_of(const pc_run_spec *spec, const char *software) {
-    const char *gpu = spec->iteration.machine.gpu.name, *compared = compared_software(software);
-    pc_interval_kind kind = {.sharding = sharding_of(&spec->iteration.cut),
-                             .precision = apart_of(&spec->iteration),
-                             .gpus = spec->gpus};
+    bool is_mixture = pc_model_has_experts(&spec->iteration.model);
+    const char *gpu = spec->iteration.machine.gpu.name,
+               *compared = is_mixture ? "experts" : compared_software(software);
+    pc_interval_kind kind = {
+        .sharding = sharding_of(&spec->iteration.cut), .precision = apart_of(&spec->iteration), .gpus = spec->gpus};
     copy_part(kind.gpu, gpu, strcspn(gpu, "-"));
     copy_part(kind.software, compared, strlen(compared));
     return kind;

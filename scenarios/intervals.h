@@ -41,7 +41,8 @@ extern const int pc_interval_line_count;
 /* What a run is compared as. */
 typedef struct pc_interval_kind {
     char gpu[PC_KIND_PART_SIZE];      /* "a100" of an a100-sxm-80gb: its name up to the first hyphen */
-    char software[PC_KIND_PART_SIZE]; /* "megatron" also of nemo, and where nothing is said: the defaults are its */
+    char software[PC_KIND_PART_SIZE]; /* "megatron" also of nemo, and where nothing is said: the defaults are its;
+                                       * "experts" of mixtures of experts, whatever runs them */
     const char *sharding;  /* "zero-1" (or none), "zero-2", "zero-3"; "hybrid": over a group of the replicas */
     const char *precision; /* of the products, where it is low: "fp8"; or "fine-tuning", with frozen parts. Only the
                             * unknown, and lines of no GPU, fit such a run, for others are of 16 bits. NULL: neither */

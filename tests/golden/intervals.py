@@ -28,6 +28,7 @@ from compared import percent, signed, table
 FILE = "scenarios/intervals.csv"
 TAIL = 0.1  # on each side of an interval of 80%
 LEAST = 9  # configurations with which quantiles of 10 and 90% are the least and the greatest
+MIXTURES = "experts"  # what their kind has for the software
 KINDS_LEAST = 4  # that speak for one that was not measured: of fewer the bound would be infinite
 CLASSES = ((1, 8), (9, 64), (65, None))  # GPUs: to a node, to a leaf switch or so, and more
 
@@ -67,13 +68,27 @@ def run_of_score(row, source):
 def is_learned_from(row):
     """16 bits and training of all parameters alone: a run of fewer bits, or with adapters, has the interval of the unknown,
     until there are rows enough. Verification cards are of runs that were not made for speed."""
+    return is_of_training(row) and not scoreboard.is_low(row) and not is_mixture(row)
+
+
+def is_of_training(row):
     is_whole = not re.search(r"lora|sft|peft|fine", row.get("task", ""), re.I) and "verification" not in row["file"]
-    return scoreboard.is_compared(row) and not scoreboard.is_low(row) and is_whole
+    return scoreboard.is_compared(row) and is_whole
+
+
+def is_mixture(row):
+    return row["kind"].split()[1] == MIXTURES
 
 
 def training_runs(pipecast, root):
     said = scoreboard.ask(pipecast, root)
     return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_learned_from(row)]
+
+
+def mixtures(pipecast, root):
+    """Mixtures of experts, in any precision: what they are off by says nothing of dense models, nor the other way round."""
+    said = scoreboard.ask(pipecast, root)
+    return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_of_training(row) and is_mixture(row)]
 
 
 def run_of_memory(row):
@@ -129,7 +144,7 @@ def memories(pipecast, root):
                  for row in rows if row["published_memory_gib"]]
     said = scoreboard.ask(pipecast, root)
     for row in scoreboard.rows_of(said):
-        if row["memory_error"] is not None:
+        if row["memory_error"] is not None and not is_mixture(row):
             runs.append(run_of_memory(row))
     return runs
 
@@ -291,6 +306,19 @@ def program_lines(runs, unknown):
     return lines
 
 
+def mixture_lines(runs):
+    """Of mixtures of experts on whatever GPU; none where they are too few."""
+    groups = list(by(runs, lambda run: run.kind).values())
+    quantiles = [quantile(bounded(groups), part) for part in (TAIL, 0.5, 1 - TAIL)]
+    return [] if None in quantiles else [line_of(("", MIXTURES, ""), (None, None), runs, quantiles)]
+
+
+def with_mixtures(lines, runs):
+    """In front of those that fit any software."""
+    first = next(i for i, line in enumerate(lines) if not line.software)
+    return [*lines[:first], *mixture_lines(runs), *lines[first:]]
+
+
 def bound_of(runs, own):
     """Of a kind that is not among the runs'; nothing is better known about it than about one of `own` lines, which are of these."""
     bound = bound_of_kinds(list(by(runs, lambda run: run.kind).values()))
@@ -417,20 +445,25 @@ def ratio(log):
     return f"{math.exp(log):.4f}"
 
 
-def cells_of(quantity, runs):
-    doubling, pair = doubling_of(runs), pair_of(runs)
+def lines_in(found, quantity):
+    lines = lines_of(found[quantity], quantity == "memory")
+    return with_mixtures(lines, found["mixtures"]) if quantity == "time" else lines
+
+
+def cells_of(found, quantity):
+    doubling, pair = doubling_of(found[quantity]), pair_of(found[quantity])
     return [[quantity, *line[:3], line.least or "", line.most or "", line.kinds, line.configurations, line.least_measured,
              line.most_measured, ratio(line.low), ratio(line.middle), ratio(line.high), f"{math.expm1(doubling(line)):.4f}",
-             f"{math.expm1(pair(line)):.4f}", line.sources] for line in lines_of(runs, quantity == "memory")]
+             f"{math.expm1(pair(line)):.4f}", line.sources] for line in lines_in(found, quantity)]
 
 
 def body_of(found):
-    """`found`: {quantity: configurations}."""
+    """`found`: {quantity: configurations}, and those of mixtures, of time."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for quantity, runs in found.items():
-        writer.writerows(cells_of(quantity, runs))
+    for quantity in ("time", "memory"):
+        writer.writerows(cells_of(found, quantity))
     return text.getvalue()
 
 
@@ -483,7 +516,7 @@ def intervals(found):
     """The intervals themselves."""
     lines = [[quantity, line_name(line), str(line.configurations), f"{line.least_measured} to {line.most_measured}",
               signed(math.expm1(line.low)), signed(math.expm1(line.high)), percent(math.expm1(doubling(line)))]
-             for quantity, runs in found.items() for doubling in [doubling_of(runs)] for line in lines_of(runs, quantity == "memory")]
+             for quantity in ("time", "memory") for doubling in [doubling_of(found[quantity])] for line in lines_in(found, quantity)]
     return table(["of", "runs", "configurations", "GPUs", "from", "to", "a doubling beyond"], lines, "llrrrrr")
 
 
@@ -495,7 +528,8 @@ def main(pipecast, root, is_update):
     if not scoreboard.is_at_hand(root):
         print(f"{FILE}: left as it stands, for ../{scoreboard.SHARED} is not there", file=sys.stderr)
         return 0
-    found = {"time": configurations(times(pipecast, root)), "memory": configurations(memories(pipecast, root))}
+    found = {"time": configurations(times(pipecast, root)), "memory": configurations(memories(pipecast, root)),
+             "mixtures": configurations(mixtures(pipecast, root))}
     made = page(found)
     print("\n".join(line for part, lines in made.items() for line in (f"## {part}", "", *lines, "")))
     if is_update:
