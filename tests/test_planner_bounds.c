@@ -43,11 +43,15 @@ typedef struct what_was_seen {
 
 /* Of an order of its own, whose parts between the first and the last, of a stage, are alike: no recipe leaves some
  * layers wide, and none has a layer more. Bounds know nothing of S and T, of copies beside passes, nor of
- * what CUDA graphs keep beside the step. */
+ * what CUDA graphs keep beside the step, and torch's pipelines of every microbatch. */
 static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *choice) {
-    const pc_low_precision *low = &space->bases[choice->base].spec.model.low;
-    if (choice->offload & PC_OFFLOAD_BESIDE_PASSES || space->bases[choice->base].spec.cut.graphs) return false;
+    const pc_iteration_spec *spec = &space->bases[choice->base].spec;
+    const pc_low_precision *low = &spec->model.low;
+    if (choice->offload & PC_OFFLOAD_BESIDE_PASSES || spec->cut.graphs || spec->stage_buffers) return false;
     if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
+    /* With BW beside W, gathered gradients that W waits with may stand beside more than the bound takes. */
+    bool mixes = strcmp(choice->generator->name, "dualpipe-v") == 0 && choice->tp > 1;
+    if (mixes) return false;
     bool is_cut = pc_placement_has_slices(choice->generator->placement); /* whose slices of one part differ */
     bool has_vocab = choice->generator->barriers != PC_BARRIERS_NONE;
     return !choice->generator->searches && !is_cut && !has_vocab && low->bf16_first == 0 && low->bf16_last == 0;

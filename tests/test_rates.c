@@ -94,10 +94,6 @@ static void settle(pc_iteration_spec *spec) {
     if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
     if (spec->model.document_length > cut->seq_len)
         spec->model.document_length = spec->model.document_length_square = 0;
-    if (!pc_placement_has_slices(spec->generator->placement)) return;
-    spec->model.attention = PC_ATTENTION_FLASH;
-    cut->cp = cut->cp_a2a = 0;
-    cut->zero %= 2;
 }
 
 /* Some break a rule. */

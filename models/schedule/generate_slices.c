@@ -19,7 +19,12 @@ bool pc_generator_has_sliced_parts(const pc_generator *generator) {
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
 }
 
 int pc_generator_slices(const pc_generator *generator, int64_t chunks, int64_t slices) {

@@ -17,6 +17,7 @@ static void begin_step(runner *x) {
 }
 
 static bool is_done(const runner *x) {
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): both runners are set before */
     return x->next == x->pass.count;
 }
 
@@ -82,12 +83,13 @@ static bool has_kind(pc_pair_steps pass, bool is_comm) {
 }
 
 double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b) {
-    runner runners[2] = {{.pass = a, .left_s = pc_pair_alone_s(a)}, {.pass = b, .left_s = pc_pair_alone_s(b)}};
+    runner runners[2] = {{.pass = a, .next = 0, .left_s = pc_pair_alone_s(a)}, {.pass = b, .next = 0, .left_s = pc_pair_alone_s(b)}};
     int holder[RESOURCES] = {NOBODY, NOBODY};
     double most = runners[0].left_s + runners[1].left_s, sum = 0;
     bool hides = (has_kind(a, true) && has_kind(b, false)) || (has_kind(a, false) && has_kind(b, true));
     if (!hides) return most;
-    for (int k = 0; k < 2; k++) begin_step(&runners[k]);
+    begin_step(&runners[0]);
+    begin_step(&runners[1]);
     while (!is_done(&runners[0]) || !is_done(&runners[1])) {
         serve(runners, holder);
         sum += advance(runners, holder);

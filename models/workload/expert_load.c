@@ -59,11 +59,25 @@ double pc_expert_load(const pc_expert_spread *spread) {
     return has_shares(spread, &s) ? limited(spread, greatest(&s, spread->ranks)) : 1.0;
 }
 
+enum { HALVINGS = 50 };
+
+/* Where the beta distribution reaches `part`: by halves, for GSL's own inverse does not always converge, and then ends
+ * the program. */
+static double beta_at(double part, double a, double b) {
+    double low = 0.0, high = 1.0;
+    if (part >= 1.0) return 1.0;
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+        *(gsl_cdf_beta_P(middle, a, b) < part ? &low : &high) = middle;
+    }
+    return high;
+}
+
 double pc_expert_load_drawn(const pc_expert_spread *spread, double u) {
     share s;
     if (!has_shares(spread, &s)) return 1.0;
     double both = s.mean * (1.0 - s.mean) / (s.deviation * s.deviation) - 1.0;
-    double at = gsl_cdf_beta_Pinv(pow(u, 1.0 / spread->ranks), s.mean * both, (1.0 - s.mean) * both);
+    double at = beta_at(pow(u, 1.0 / spread->ranks), s.mean * both, (1.0 - s.mean) * both);
     return limited(spread, at / s.mean);
 }
 

@@ -45,10 +45,11 @@ static pieces pieces_of(double from, double to) {
 
 /* The chance that a token goes to the cell: over which of its parts, and how many whole groups, are chosen. */
 static double chance_of(const pc_routing *routing, const pieces *cell) {
-    int ends = (cell->first > 0.0) + (cell->last > 0.0), others = routing->groups - cell->whole - ends;
+    int has_first = cell->first > 0.0 ? 1 : 0, has_last = cell->last > 0.0 ? 1 : 0, ends = has_first + has_last,
+        others = routing->groups - cell->whole - ends;
     double in_group = routing->experts / routing->groups, open = in_group * routing->group_topk, sum = 0.0;
-    for (int first = 0; first <= (cell->first > 0.0); first++)
-        for (int last = 0; last <= (cell->last > 0.0); last++)
+    for (int first = 0; first <= has_first; first++)
+        for (int last = 0; last <= has_last; last++)
             for (int whole = 0; whole <= cell->whole; whole++) {
                 double ways = choose(cell->whole, whole) * choose(others, routing->group_topk - first - last - whole);
                 double here = in_group * (first * cell->first + last * cell->last + whole);

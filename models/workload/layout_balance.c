@@ -34,7 +34,7 @@ static int find_ends(const layer_bin *bins, int count, int ends[2]) {
 
 /* One after the other to the bin that is then the fastest, the last one of equals. */
 static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
-    int ends[2], with_ends = find_ends(bins, count, ends), plain = plain_before(bins, count, count);
+    int ends[2] = {0}, with_ends = find_ends(bins, count, ends), plain = plain_before(bins, count, count);
     for (; count > 0 && layers > 0; layers--) {
         int best = plain;
         for (int i = 0; i < with_ends; i++) {

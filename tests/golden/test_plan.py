@@ -379,7 +379,7 @@ class Words(Plan):
     def test_the_bar(self):
         """Of a search that takes a second or two; it is gone before the last words."""
         given = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "32", "--schedule", "v-half,zb-v,zb-1p",
-                 "--set", "setting.global_batch=64", "--exhaustive", "--jobs", "1")
+                 "--layout", "even", "--offload", "none", "--zero", "0,1", "--set", "setting.global_batch=64", "--exhaustive", "--jobs", "1")
         status, said = on_a_terminal(self, *given)
         *drawn, gone, words = said.rstrip().split("\r")
         self.assertEqual((status, drawn[0], gone.strip()), (0, "", ""))

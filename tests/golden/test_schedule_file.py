@@ -76,7 +76,7 @@ class AsNamed(ScheduleFile):
 
     def test_what_a_csv_cannot_say(self):
         for name, why in zip(MORE + SLICED[:1], (
-                "has recompute passes; expected only F, B, W and BW",) + 2 * ("has two replicas of the model; expected one",) + (
+                "has recompute passes; expected only F, B, W and BW",) + 3 * ("has two replicas of the model; expected one",) + (
                 "has slices of microbatches; expected whole ones",)):
             results = self.path(f"{name}.h5")
             self.good("run", *CLUSTER, "--pp", "4", "--microbatches", "8", "--trace", "true", "--schedule", name, "-o", results, "--quiet")
