@@ -83,7 +83,7 @@ static bool has_kind(pc_pair_steps pass, bool is_comm) {
 }
 
 double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b) {
-    runner runners[2] = {{.pass = a, .next = 0, .left_s = pc_pair_alone_s(a)}, {.pass = b, .next = 0, .left_s = pc_pair_alone_s(b)}};
+    runner runners[2] = {{.pass = a, .left_s = pc_pair_alone_s(a)}, {.pass = b, .left_s = pc_pair_alone_s(b)}};
     int holder[RESOURCES] = {NOBODY, NOBODY};
     double most = runners[0].left_s + runners[1].left_s, sum = 0;
     bool hides = (has_kind(a, true) && has_kind(b, false)) || (has_kind(a, false) && has_kind(b, true));
