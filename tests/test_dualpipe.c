@@ -128,8 +128,11 @@ static pc_replay replay_at(const pc_schedule *schedule, times x, bool has_pairs,
     for (int64_t i = 0; i < 2 * (int64_t)schedule->devices; i++) {
         pc_time *duration_ps = &costs.duration_ps[i * PC_PASS_KINDS];
         duration_ps[PC_PASS_F] = x.f;
+        /* cppcheck-suppress objectIndex ; duration_ps is an array */
         duration_ps[PC_PASS_B] = x.b;
+        /* cppcheck-suppress objectIndex ; likewise */
         duration_ps[PC_PASS_W] = x.w;
+        /* cppcheck-suppress objectIndex ; likewise */
         duration_ps[PC_PASS_BW] = x.b + x.w;
         costs.activation_bytes[i] = 1;
         costs.activation_b_bytes[i] = 0;

@@ -136,7 +136,7 @@ static void add_row(trace *of, const char *name, int stream, bool is_comm, doubl
         for (int pass = 0; pass < 3; pass++) {
             char expected[32];
             snprintf(expected, sizeof expected, "%s(%c)", phase_names[p], pass_names[pass]);
-            if (strcmp(name, expected)) continue;
+            if (strcmp(name, expected) != 0) continue;
             (is_comm ? of->comm : stream == 7 ? of->main : of->other)[p][pass] += us;
         }
 }

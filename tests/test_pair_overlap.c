@@ -69,6 +69,7 @@ static void test_chunk_of_layers(void **state) {
 
 /* The shortest of all orders in which steps of whole seconds run, waiting allowed: at every second each pass goes on or
  * waits, and what has begun goes on. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the few seconds of both */
 static int shortest(const pc_pair_step *a, int a_count, int a_done, const pc_pair_step *b, int b_count, int b_done) {
     while (a_count > 0 && a_done == (int)a->seconds) a++, a_count--, a_done = 0;
     while (b_count > 0 && b_done == (int)b->seconds) b++, b_count--, b_done = 0;

@@ -194,7 +194,7 @@ static void test_neighbours_of_one_word(void **state) {
     static const char *const sets[] = {
         "setting.model.from=llama2-7b", "setting.machine=dgx-a100", "setting.cp=4",
         "setting.global_batch=16",      "setting.cp_a2a=2",         "sweep.cp_comm_type=[p2p, a2a, a2a+p2p]"};
-    static const char *const none[] = {sets[0], sets[1], sets[2], sets[3], sets[4], "sweep.cp_comm_type=[p2p, a2a]"};
+    const char *const none[] = {sets[0], sets[1], sets[2], sets[3], sets[4], "sweep.cp_comm_type=[p2p, a2a]"};
     pc_scenario *scenario = load_with(NULL, sets, 6);
     assert_int_equal(pc_scenario_run_count(scenario), 3);
     for (int i = 0; i < 3; i++) {

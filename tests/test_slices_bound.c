@@ -51,6 +51,7 @@ static bool precedes(const orders *x, pc_pass a, pc_pass b) {
     return a.kind == PC_PASS_F && is_back(b);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are passes */
 static void extend(orders *x, int *order, int length, unsigned used) {
     if (length == x->count) {
         assert_true(x->found < ORDERS_MAX);
@@ -180,6 +181,7 @@ static void test_random_schedules(void **state) {
         if (has_slices) {
             for (int c = 0; c < schedule.devices * schedule.chunks; c++) { /* a BW is no shorter than both */
                 pc_time *x = &costs.duration_ps[c * PC_PASS_KINDS];
+                /* cppcheck-suppress objectIndex ; duration_ps is an array */
                 x[PC_PASS_BW] = x[PC_PASS_B] + x[PC_PASS_W] + x[PC_PASS_BW] / 4;
             }
             assert_int_equal(pc_timing_run(timing, &schedule, &costs, &found, NULL), PC_OK);

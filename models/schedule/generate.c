@@ -145,8 +145,11 @@ pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const
     int slices = pc_placement_slices(placement, v);
     pc_code code = pc_schedule_create(self->name, p, m, v, placement, lengths, schedule, error);
     pc_free(lengths);
-    if (!code && pc_generator_pairs(self, v)) code = pc_schedule_add_pairs(schedule, error);
     if (code) return code;
+    if (pc_generator_pairs(self, v) && pc_schedule_add_pairs(schedule, error)) {
+        pc_schedule_free(schedule);
+        return error ? error->code : PC_ERROR_NO_MEMORY;
+    }
     for (int d = 0; d < p; d++) {
         pc_stage_writer writer = {schedule->passes + schedule->offsets[d], p, m, v, d, slices, schedule};
         rule(&writer, self->extra);

@@ -42,7 +42,7 @@ static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
                    least_s = best < 0 ? time_s : time_of(&bins[best], layer_s);
             if (best < 0 || time_s < least_s || (time_s == least_s && ends[i] > best)) best = ends[i];
         }
-        bins[best].layers++;
+        bins[best].layers++; /* NOLINT(clang-analyzer-core.uninitialized.Assign): all `count` bins are set */
         if (best == plain) plain = plain_before(bins, count, plain);
     }
 }
