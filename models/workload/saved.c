@@ -153,35 +153,31 @@ pc_wide pc_saved_for_w(const pc_saved_list *saved) {
     return sum;
 }
 
-/* What the backward pass through a module begins with, over what was there: what it makes again, and what it leaves W.
- */
-static pc_wide begun(const pc_saved_list *saved, pc_module module, bool leaves_w) {
-    pc_wide sum = 0;
-    for (int i = 0; i < saved->count; i++) {
-        const pc_saved *x = &saved->list[i];
-        if (x->is_again && x->made_at == module) sum += x->bytes;
-        if (x->is_gradient && leaves_w && x->module == module) sum += x->bytes;
-    }
-    return sum;
-}
+/* What the backward pass through a module begins with, over what was there: what it makes again, and what it leaves W;
+ * and what is gone when it is through. */
+typedef struct passage {
+    pc_wide begun[PC_MODULES], ended[PC_MODULES];
+} passage;
 
-/* What is gone when it is through. */
-static pc_wide ended(const pc_saved_list *saved, pc_module module, bool leaves_w) {
-    pc_wide sum = 0;
+static passage passage_of(const pc_saved_list *saved, bool leaves_w) {
+    passage found = {{0}, {0}};
     for (int i = 0; i < saved->count; i++) {
         const pc_saved *x = &saved->list[i];
         bool stays = x->is_gradient || (leaves_w && x->for_whom & PC_FOR_W);
-        if (x->module == module && !stays) sum += x->bytes;
+        if (x->is_again) found.begun[x->made_at] += x->bytes;
+        if (x->is_gradient && leaves_w) found.begun[x->module] += x->bytes;
+        if (!stays) found.ended[x->module] += x->bytes;
     }
-    return sum;
+    return found;
 }
 
 pc_wide pc_saved_peak(const pc_saved_list *saved, bool leaves_w) {
+    const passage of = passage_of(saved, leaves_w);
     pc_wide level = 0, peak = 0;
     for (int module = PC_MODULES - 1; module >= 0; module--) {
-        level += begun(saved, (pc_module)module, leaves_w);
+        level += of.begun[module];
         if (level > peak) peak = level;
-        level -= ended(saved, (pc_module)module, leaves_w);
+        level -= of.ended[module];
     }
     return peak;
 }
