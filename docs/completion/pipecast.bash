@@ -20,8 +20,8 @@ _pipecast_options() {
         _pipecast_flags run
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
-            --exhaustive --set= --allow-outside --quiet -q --help -h
+        echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
+            --each= --map= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
     score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;

@@ -571,7 +571,8 @@ class BadInput(Plan):
                 ("last_stage_layers: 9", "setting.last_stage_layers: of one number of stages; expected layout balanced in a plan"),
                 ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
                 ("out_of_memory: wait", "setting.out_of_memory: wait; expected fail in a plan, which is of what fits"),
-                ("samples: 10", "setting.samples: of bad days; expected none in a plan, and them in runs of it"),
+                ("samples: 10\n  jitter: 0.01\n  bad_days: {robust: mean}",
+                 "setting.bad_days.robust: given; expected none in a plan, which compares good days"),
                 ("recompute: 'full,none'", "setting.recompute: a word for every part; expected none, selective or full, for a "
                  "plan chooses the parts"),
                 ("times: {F: 1 ms}", "setting.times: given; expected a machine, from which they follow in a plan")):
