@@ -1,7 +1,7 @@
 /* Traces of PyTorch's profiler: what names of passes mean, what is read of a trace, and ranks put on one clock. Whole
  * traces, as long as they come, are read in tests/golden/test_import_kineto.py. */
 #include "calib/trace/kineto.h"
-#include "calib/trace/timeline.h"
+#include "calib/trace/traced_run.h"
 #include "engine/alloc.h"
 #include "tests/support.h"
 
@@ -57,35 +57,67 @@ static pc_code read_text(const char *text, pc_rank_trace *trace, pc_error *error
 /* Times since 1970 to the nanosecond; passes on the stream that computes, whatever comes first. */
 static void test_reading(void **state) {
     (void)state;
-    static const char text[] =
-        "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3},\"traceEvents\":[" EVENT(
-            "gpu_user_annotation", "F0", "20", "1727890914000900.000",
-            "90.5") "}}," EVENT("gpu_user_annotation", "F0", "7", "1727890914001000.125",
-                                "10.250") "\"External id\":3}}," EVENT("user_annotation", "F0", "99",
-                                                                       "1727890914000000.000",
-                                                                       "1") "}}," EVENT("gpu_user_annotation", "F0",
-                                                                                        "7", "1727890914002000.125",
-                                                                                        "11") "}}," EVENT("kernel",
-                                                                                                          "gemm", "7",
-                                                                                                          "172789091400"
-                                                                                                          "1000.125",
-                                                                                                          "9") "\"est. "
-                                                                                                               "achieve"
-                                                                                                               "d "
-                                                                                                               "occupan"
-                                                                                                               "cy "
-                                                                                                               "%\":"
-                                                                                                               "NaN}}"
-                                                                                                               "," EVENT("kernel",
-                                                                                                                         "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
-                                                                                                                         "20",
-                                                                                                                         "1727890914001000.125",
-                                                                                                                         "900") "\"Collective name\":\"send\",\"In msg nelems\":1024,\"dtype\":\"BFloat16\",\"Process Group Ranks\":\"[3, 4]\"}}," EVENT("kernel",
-                                                                                                                                                                                                                                                         "ncclDevKernel_SendRecv",
-                                                                                                                                                                                                                                                         "20",
-                                                                                                                                                                                                                                                         "5e2",
-                                                                                                                                                                                                                                                         "1") "\"Collective name\":\"recv\",\"In msg nelems\":1024,\"dtype\":\"Float\",\"Src Rank\":2}}"
-                                                                                                                                                                                                                                                              "],\"traceName\":\"x\"}";
+    static const char
+        text
+            [] = "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3},\"traceEvents\":[" EVENT("gpu_user_annotation", "F0", "20", "1727890914000900.000", "90.5") "}}," EVENT(
+                "gpu_user_annotation", "F0", "7", "1727890914001000.125",
+                "10.250") "\"External id\":3}}," EVENT("user_annotation", "F0", "99", "1727890914000000.000",
+                                                       "1") "}}," EVENT("gpu_user_annotation", "F0", "7",
+                                                                        "1727890914002000.125",
+                                                                        "11") "}}," EVENT("kernel", "gemm", "7",
+                                                                                          "172789091400"
+                                                                                          "1000.125",
+                                                                                          "9") "\"est. "
+                                                                                               "achieve"
+                                                                                               "d "
+                                                                                               "occupan"
+                                                                                               "cy "
+                                                                                               "%\":"
+                                                                                               "NaN}}"
+                                                                                               "," EVENT(
+                                                                                                   "kernel",
+                                                                                                   "ncclDevKernel_"
+                                                                                                   "SendRecv("
+                                                                                                   "ncclDevKernelArgsSt"
+                                                                                                   "orage<4096ul>)",
+                                                                                                   "20",
+                                                                                                   "1727890914001000."
+                                                                                                   "125",
+                                                                                                   "900") "\"Collective"
+                                                                                                          " name\":"
+                                                                                                          "\"send\","
+                                                                                                          "\"In msg "
+                                                                                                          "nelems\":"
+                                                                                                          "1024,"
+                                                                                                          "\"dtype\":"
+                                                                                                          "\"BFloat16\""
+                                                                                                          ",\"Process "
+                                                                                                          "Group "
+                                                                                                          "Ranks\":\"["
+                                                                                                          "3, "
+                                                                                                          "4]\"}}"
+                                                                                                          "," EVENT("ke"
+                                                                                                                    "rn"
+                                                                                                                    "e"
+                                                                                                                    "l",
+                                                                                                                    "nc"
+                                                                                                                    "cl"
+                                                                                                                    "De"
+                                                                                                                    "vK"
+                                                                                                                    "er"
+                                                                                                                    "ne"
+                                                                                                                    "l_"
+                                                                                                                    "Se"
+                                                                                                                    "nd"
+                                                                                                                    "Re"
+                                                                                                                    "c"
+                                                                                                                    "v",
+                                                                                                                    "2"
+                                                                                                                    "0",
+                                                                                                                    "5e"
+                                                                                                                    "2",
+                                                                                                                    "1") "\"Collective name\":\"recv\",\"In msg nelems\":1024,\"dtype\":\"Float\",\"Src Rank\":2}}"
+                                                                                                                         "],\"traceName\":\"x\"}";
     pc_rank_trace trace;
     pc_error error = {0};
     assert_int_equal(read_text(text, &trace, &error), PC_OK);
@@ -217,9 +249,9 @@ static void test_clocks(void **state) {
     add_message(&ranks[1], false, 4, 1002, 1014);
     add_message(&ranks[1], true, 4, 1034, 1038);
     const pc_rank_trace traces[] = {ranks[1].trace, ranks[0].trace};
-    const pc_timeline_request request = {.placement = -1};
-    pc_timeline timeline;
-    assert_int_equal(pc_timeline_make(traces, 2, &request, &timeline, NULL), PC_OK);
+    const pc_traced_run_request request = {.placement = -1};
+    pc_traced_run timeline;
+    assert_int_equal(pc_traced_run_make(traces, 2, &request, &timeline, NULL), PC_OK);
     assert_int_equal(timeline.devices, 2);
     assert_int_equal(timeline.most_clock_ps, 1000000);
     assert_int_equal(timeline.pass_count, 4);
@@ -232,12 +264,12 @@ static void test_clocks(void **state) {
     assert_int_equal(timeline.messages[0].time_ps, 4000);
     assert_int_equal(timeline.messages[1].time_ps, 4000);
     pc_pass_times times;
-    assert_int_equal(pc_timeline_measure(&timeline, &times, NULL), PC_OK);
+    assert_int_equal(pc_traced_run_measure(&timeline, &times, NULL), PC_OK);
     assert_int_equal(times.transfer_ps, 4000);
     assert_int_equal(times.transfer_bytes, 64);
     assert_int_equal(pc_pass_times_at(&times, 0, 0)->time_ps[PC_PASS_BW], 12000);
     pc_pass_times_free(&times);
-    pc_timeline_free(&timeline);
+    pc_traced_run_free(&timeline);
 }
 
 /* Parts 0 and 3 on one rank, 1 and 2 on the other: a V. And ranks of the same part are replicas. */
@@ -249,18 +281,18 @@ static void test_parts(void **state) {
     add_pass(&ranks[1], "PP:1F0", 10, 20);
     add_pass(&ranks[1], "PP:2F0", 20, 30);
     const pc_rank_trace traces[] = {ranks[0].trace, ranks[1].trace};
-    const pc_timeline_request request = {.placement = -1}, interleaved = {.placement = PC_PLACEMENT_INTERLEAVED};
-    pc_timeline timeline;
+    const pc_traced_run_request request = {.placement = -1}, interleaved = {.placement = PC_PLACEMENT_INTERLEAVED};
+    pc_traced_run timeline;
     pc_error error;
-    assert_int_equal(pc_timeline_make(traces, 2, &request, &timeline, NULL), PC_OK);
+    assert_int_equal(pc_traced_run_make(traces, 2, &request, &timeline, NULL), PC_OK);
     assert_int_equal(timeline.placement, PC_PLACEMENT_V);
     assert_int_equal(timeline.passes[1].pass.chunk, 1);
-    pc_timeline_free(&timeline);
-    assert_int_equal(pc_timeline_make(traces, 2, &interleaved, &timeline, &error), PC_ERROR_INPUT);
+    pc_traced_run_free(&timeline);
+    assert_int_equal(pc_traced_run_make(traces, 2, &interleaved, &timeline, &error), PC_ERROR_INPUT);
     add_pass(&ranks[2], "PP:1F0", 11, 23);
     add_pass(&ranks[2], "PP:2F0", 23, 33);
     const pc_rank_trace uneven[] = {ranks[0].trace, ranks[1].trace, ranks[2].trace};
-    assert_int_equal(pc_timeline_make(uneven, 3, &request, &timeline, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_traced_run_make(uneven, 3, &request, &timeline, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "3 traces for 2 devices; expected one a device, or as many of every device");
 }
 
@@ -273,16 +305,16 @@ static void test_replicas(void **state) {
         add_pass(&ranks[i], "F0", 100 * i, 100 * i + 10 + i);
         traces[i] = ranks[i].trace;
     }
-    const pc_timeline_request request = {.devices = 2, .placement = -1};
-    pc_timeline timeline;
+    const pc_traced_run_request request = {.devices = 2, .placement = -1};
+    pc_traced_run timeline;
     pc_pass_times times;
-    assert_int_equal(pc_timeline_make(traces, 4, &request, &timeline, NULL), PC_OK);
+    assert_int_equal(pc_traced_run_make(traces, 4, &request, &timeline, NULL), PC_OK);
     assert_int_equal(timeline.replicas, 2);
-    assert_int_equal(pc_timeline_measure(&timeline, &times, NULL), PC_OK);
+    assert_int_equal(pc_traced_run_measure(&timeline, &times, NULL), PC_OK);
     assert_int_equal(pc_pass_times_at(&times, 0, 0)->time_ps[PC_PASS_F], 10500);
     assert_int_equal(pc_pass_times_at(&times, 1, 0)->time_ps[PC_PASS_F], 12500);
     pc_pass_times_free(&times);
-    pc_timeline_free(&timeline);
+    pc_traced_run_free(&timeline);
 }
 
 /* One of the two iterations is skipped; of three there are none. */
@@ -292,15 +324,15 @@ static void test_skip(void **state) {
     add_pass(&rank, "F0", 0, 1000);
     add_pass(&rank, "F0", 2000, 2010);
     rank.passes[1].occurrence = 1;
-    pc_timeline_request request = {.placement = -1, .skip = 1};
-    pc_timeline timeline;
+    pc_traced_run_request request = {.placement = -1, .skip = 1};
+    pc_traced_run timeline;
     pc_error error;
-    assert_int_equal(pc_timeline_make(&rank.trace, 1, &request, &timeline, NULL), PC_OK);
+    assert_int_equal(pc_traced_run_make(&rank.trace, 1, &request, &timeline, NULL), PC_OK);
     assert_int_equal(timeline.pass_count, 1);
     assert_int_equal(timeline.passes[0].end_ps - timeline.passes[0].start_ps, 10000);
-    pc_timeline_free(&timeline);
+    pc_traced_run_free(&timeline);
     request.skip = 2;
-    assert_int_equal(pc_timeline_make(&rank.trace, 1, &request, &timeline, &error), PC_ERROR_INPUT);
+    assert_int_equal(pc_traced_run_make(&rank.trace, 1, &request, &timeline, &error), PC_ERROR_INPUT);
     assert_string_equal(error.message, "no more than 2 iterations; expected more than are skipped");
 }
 

@@ -2,7 +2,7 @@
  * of one rank, or of two with clocks of their own, it makes a timeline or is refused; and the times of a timeline read
  * back as they were written. The file is the input; gzip is zlib's. */
 #include "calib/trace/kineto.h"
-#include "calib/trace/timeline.h"
+#include "calib/trace/traced_run.h"
 #include "scenarios/pass_times_file.h"
 #include "storage/gz_file.h"
 #include "tests/fuzz/fuzz.h"
@@ -55,11 +55,11 @@ static void check_trace(const pc_rank_trace *trace) {
         fuzz_require(trace->messages[i].peer >= 0 && trace->messages[i].bytes >= 0, "a message has another end");
 }
 
-static void check_written(const pc_timeline *timeline) {
+static void check_written(const pc_traced_run *timeline) {
     pc_error error = {0};
     pc_pass_times times, again;
     pc_text text = {.data = NULL};
-    pc_code code = pc_timeline_measure(timeline, &times, &error);
+    pc_code code = pc_traced_run_measure(timeline, &times, &error);
     fuzz_require(!code, "a timeline has times");
     pc_pass_times_write(&times, "fuzz", &text);
     code = pc_pass_times_read_text("fuzz", text.data, false, &again, &error);
@@ -74,16 +74,16 @@ static void check_written(const pc_timeline *timeline) {
 }
 
 static void check_timeline(const pc_rank_trace *traces, int count) {
-    const pc_timeline_request request = {.placement = -1};
+    const pc_traced_run_request request = {.placement = -1};
     pc_error error = {0};
-    pc_timeline timeline;
-    pc_code code = pc_timeline_make(traces, count, &request, &timeline, &error);
+    pc_traced_run timeline;
+    pc_code code = pc_traced_run_make(traces, count, &request, &timeline, &error);
     fuzz_check_error(code, &error);
     if (code) return;
     for (int64_t i = 0; i < timeline.pass_count; i++)
         fuzz_require(timeline.passes[i].start_ps >= 0, "no pass begins before the first");
     check_written(&timeline);
-    pc_timeline_free(&timeline);
+    pc_traced_run_free(&timeline);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,4 +1,4 @@
-#include "calib/trace/timeline.h"
+#include "calib/trace/traced_run.h"
 
 #include "engine/alloc.h"
 
@@ -11,22 +11,22 @@ typedef struct sums {
     int64_t count;
 } sums;
 
-static sums *sums_at(const pc_timeline *timeline, sums *all, const pc_timeline_pass *pass) {
+static sums *sums_at(const pc_traced_run *timeline, sums *all, const pc_traced_run_pass *pass) {
     int64_t part = (int64_t)pass->device * timeline->chunks + pass->pass.chunk;
     return &all[part * PC_PASS_KINDS + pass->pass.kind];
 }
 
 /* In two walks, so that the squares are of what is left of the mean. */
-static void add_all(const pc_timeline *timeline, sums *all) {
+static void add_all(const pc_traced_run *timeline, sums *all) {
     for (int64_t i = 0; i < timeline->pass_count; i++) {
-        const pc_timeline_pass *pass = &timeline->passes[i];
+        const pc_traced_run_pass *pass = &timeline->passes[i];
         sums *sum = sums_at(timeline, all, pass);
         sum->time_ps += (double)(pass->end_ps - pass->start_ps);
         sum->bytes += (double)pass->bytes;
         sum->count++;
     }
     for (int64_t i = 0; i < timeline->pass_count; i++) {
-        const pc_timeline_pass *pass = &timeline->passes[i];
+        const pc_traced_run_pass *pass = &timeline->passes[i];
         sums *sum = sums_at(timeline, all, pass);
         double rest = (double)(pass->end_ps - pass->start_ps) - sum->time_ps / (double)sum->count;
         sum->square += rest * rest;
@@ -60,7 +60,7 @@ static int by_size(const void *a, const void *b) {
 
 /* The median, and half of what lies between the 16th and the 84th of a hundred: the standard deviation, if it is
  * normal, that a message which waited does not widen. */
-static pc_code take_transfer(const pc_timeline *timeline, pc_pass_times *times, pc_error *error) {
+static pc_code take_transfer(const pc_traced_run *timeline, pc_pass_times *times, pc_error *error) {
     int64_t count = timeline->message_count, sized = 0;
     if (count == 0) return PC_OK;
     double *list = pc_alloc((size_t)count, sizeof *list);
@@ -80,7 +80,7 @@ static pc_code take_transfer(const pc_timeline *timeline, pc_pass_times *times, 
     return PC_OK;
 }
 
-static pc_code fill(const pc_timeline *timeline, pc_pass_times *times, pc_error *error) {
+static pc_code fill(const pc_traced_run *timeline, pc_pass_times *times, pc_error *error) {
     int64_t parts = (int64_t)timeline->devices * timeline->chunks;
     sums *all = pc_alloc((size_t)parts * PC_PASS_KINDS, sizeof *all);
     if (!all) return pc_error_no_memory(error);
@@ -94,7 +94,7 @@ static pc_code fill(const pc_timeline *timeline, pc_pass_times *times, pc_error 
     return take_transfer(timeline, times, error);
 }
 
-pc_code pc_timeline_measure(const pc_timeline *timeline, pc_pass_times *times, pc_error *error) {
+pc_code pc_traced_run_measure(const pc_traced_run *timeline, pc_pass_times *times, pc_error *error) {
     pc_pass_times made;
     pc_code code = pc_pass_times_create(timeline->devices, timeline->chunks, timeline->placement, &made, error);
     if (code) return code;

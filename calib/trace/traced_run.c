@@ -1,4 +1,4 @@
-#include "calib/trace/timeline_private.h"
+#include "calib/trace/traced_run_private.h"
 
 #include "engine/alloc.h"
 
@@ -120,7 +120,7 @@ static pc_code take_sizes(pc_draft *draft, pc_error *error) {
 
 /* Whether every part that a pass names lies where the placement has it. */
 static bool suits(const pc_draft *draft, pc_placement placement) {
-    const pc_timeline *timeline = &draft->timeline;
+    const pc_traced_run *timeline = &draft->timeline;
     for (int i = 0; i < draft->rank_count; i++)
         for (int64_t k = 0; k < draft->ranks[i].trace->pass_count; k++) {
             int part = draft->ranks[i].trace->passes[k].name.chunk;
@@ -180,15 +180,15 @@ static bool to_ps(int64_t time_ns, pc_time *time_ps) {
 
 /* Of one rank, on its own clock yet, which starts at draft->origin_ns. */
 static pc_code add_passes(pc_draft *draft, const pc_placed_rank *rank, pc_error *error) {
-    pc_timeline *timeline = &draft->timeline;
+    pc_traced_run *timeline = &draft->timeline;
     pc_traced_name *split = NULL;
     size_t count;
     pc_code code = list_split(rank->trace, &split, &count, error);
     for (int64_t i = 0; i < rank->trace->pass_count && !code; i++) {
         const pc_traced_pass *pass = &rank->trace->passes[i];
         if (pass->occurrence < draft->request->skip) continue;
-        pc_timeline_pass *to = &timeline->passes[timeline->pass_count++];
-        *to = (pc_timeline_pass){
+        pc_traced_run_pass *to = &timeline->passes[timeline->pass_count++];
+        *to = (pc_traced_run_pass){
             .iteration = (int32_t)(pass->occurrence - draft->request->skip),
             .device = rank->device,
             .replica = rank->replica,
@@ -199,7 +199,7 @@ static pc_code add_passes(pc_draft *draft, const pc_placed_rank *rank, pc_error 
         if (to->iteration >= timeline->iterations) timeline->iterations = to->iteration + 1;
         bool is_counted = to_ps(pass->start_ns - draft->origin_ns, &to->start_ps) &&
                           to_ps(pass->end_ns - draft->origin_ns, &to->end_ps);
-        if (!is_counted) code = pc_timeline_refuse_span(error);
+        if (!is_counted) code = pc_traced_run_refuse_span(error);
     }
     pc_free(split);
     return code;
@@ -225,7 +225,7 @@ static pc_code add_all(pc_draft *draft, pc_error *error) {
 }
 
 static int by_place(const void *a, const void *b) {
-    const pc_timeline_pass *x = a, *y = b;
+    const pc_traced_run_pass *x = a, *y = b;
     int order = compare(x->replica, y->replica);
     if (order == 0) order = compare(x->iteration, y->iteration);
     if (order == 0) order = compare(x->device, y->device);
@@ -238,7 +238,7 @@ static int by_place(const void *a, const void *b) {
 /* ---- memory ---- */
 
 static pc_code take_memory(pc_draft *draft, pc_error *error) {
-    pc_timeline *timeline = &draft->timeline;
+    pc_traced_run *timeline = &draft->timeline;
     timeline->held_bytes = pc_alloc((size_t)timeline->devices, sizeof *timeline->held_bytes);
     if (!timeline->held_bytes) return pc_error_no_memory(error);
     timeline->has_memory = true;
@@ -259,14 +259,14 @@ static pc_code fill(pc_draft *draft, const pc_rank_trace *traces, pc_error *erro
     if (!code) code = take_placement(draft, error);
     if (!code) code = add_all(draft, error);
     if (!code) code = take_memory(draft, error);
-    if (!code) code = pc_timeline_add_messages(draft, error);
+    if (!code) code = pc_traced_run_add_messages(draft, error);
     if (code) return code;
     qsort(draft->timeline.passes, (size_t)draft->timeline.pass_count, sizeof *draft->timeline.passes, by_place);
     return PC_OK;
 }
 
-pc_code pc_timeline_make(const pc_rank_trace *traces, int count, const pc_timeline_request *request,
-                         pc_timeline *timeline, pc_error *error) {
+pc_code pc_traced_run_make(const pc_rank_trace *traces, int count, const pc_traced_run_request *request,
+                           pc_traced_run *timeline, pc_error *error) {
     pc_draft draft = {.request = request, .rank_count = count};
     if (count < 1) return pc_error_set(error, PC_ERROR_INPUT, "no traces; expected one a stage");
     draft.ranks = pc_alloc((size_t)count, sizeof *draft.ranks);
@@ -274,13 +274,13 @@ pc_code pc_timeline_make(const pc_rank_trace *traces, int count, const pc_timeli
     pc_code code = fill(&draft, traces, error);
     pc_free(draft.ranks);
     if (code)
-        pc_timeline_free(&draft.timeline);
+        pc_traced_run_free(&draft.timeline);
     else
         *timeline = draft.timeline;
     return code;
 }
 
-void pc_timeline_free(pc_timeline *timeline) {
+void pc_traced_run_free(pc_traced_run *timeline) {
     pc_free(timeline->held_bytes);
     pc_free(timeline->passes);
     pc_free(timeline->messages);

@@ -1,4 +1,4 @@
-#include "calib/trace/timeline_private.h"
+#include "calib/trace/traced_run_private.h"
 
 #include "engine/alloc.h"
 
@@ -124,7 +124,7 @@ static pc_code set_clocks(const pc_draft *draft, workspace *w, int64_t count, pc
         int64_t ahead_ns = 0;
         w->offset_ns[d] = w->offset_ns[d - 1];
         if (find_ahead(w->pairs, count, d - 1, d, w->room, &ahead_ns)) w->offset_ns[d] += ahead_ns;
-        if (!is_near(w->offset_ns[d])) return pc_timeline_refuse_span(error);
+        if (!is_near(w->offset_ns[d])) return pc_traced_run_refuse_span(error);
     }
     return PC_OK;
 }
@@ -142,20 +142,20 @@ static void keep_messages(pc_draft *draft, const pair *pairs, int64_t count, con
         pc_time received = in_ps(p->received->start_ns, draft->origin_ns, offset_ns[p->to]);
         int64_t a_ns = p->sent->end_ns - p->sent->start_ns, b_ns = p->received->end_ns - p->received->start_ns;
         draft->timeline.messages[draft->timeline.message_count++] =
-            (pc_timeline_message){.from = p->from,
-                                  .to = p->to,
-                                  .start_ps = sent > received ? sent : received,
-                                  .end_ps = in_ps(p->received->end_ns, draft->origin_ns, offset_ns[p->to]),
-                                  .time_ps = (a_ns < b_ns ? a_ns : b_ns) * 1000,
-                                  .bytes = p->sent->bytes > 0 ? p->sent->bytes : p->received->bytes};
+            (pc_traced_run_message){.from = p->from,
+                                    .to = p->to,
+                                    .start_ps = sent > received ? sent : received,
+                                    .end_ps = in_ps(p->received->end_ns, draft->origin_ns, offset_ns[p->to]),
+                                    .time_ps = (a_ns < b_ns ? a_ns : b_ns) * 1000,
+                                    .bytes = p->sent->bytes > 0 ? p->sent->bytes : p->received->bytes};
     }
 }
 
 static void move_passes(pc_draft *draft, const int64_t *offset_ns) {
-    pc_timeline *timeline = &draft->timeline;
+    pc_traced_run *timeline = &draft->timeline;
     pc_time first_ps = INT64_MAX;
     for (int64_t i = 0; i < timeline->pass_count; i++) {
-        pc_timeline_pass *pass = &timeline->passes[i];
+        pc_traced_run_pass *pass = &timeline->passes[i];
         pass->start_ps -= offset_ns[pass->device] * 1000;
         pass->end_ps -= offset_ns[pass->device] * 1000;
         if (pass->start_ps < first_ps) first_ps = pass->start_ps;
@@ -207,13 +207,13 @@ static pc_code add(pc_draft *draft, workspace *w, pc_error *error) {
     return PC_OK;
 }
 
-pc_code pc_timeline_refuse_span(pc_error *error) {
+pc_code pc_traced_run_refuse_span(pc_error *error) {
     return pc_error_set(error, PC_ERROR_INPUT, "the traces' times are over six days apart; expected those of one run");
 }
 
-pc_code pc_timeline_add_messages(pc_draft *draft, pc_error *error) {
+pc_code pc_traced_run_add_messages(pc_draft *draft, pc_error *error) {
     workspace w = {.pairs = NULL};
-    if (!are_near(draft)) return pc_timeline_refuse_span(error);
+    if (!are_near(draft)) return pc_traced_run_refuse_span(error);
     pc_code code = make_room(&w, draft, count_messages(draft), error);
     if (!code) code = add(draft, &w, error);
     pc_free(w.sent.ends);
