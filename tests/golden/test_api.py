@@ -68,7 +68,7 @@ class Api(unittest.TestCase):
         theirs = list(csv.DictReader(io.StringIO(self.command("plan", path, "--format", "csv"))))
         mine = list(csv.DictReader(io.StringIO(self.library("plan", path))))
         self.assertGreater(len(mine), 3)
-        self.assertEqual(list(mine[0]) + ["command"], list(theirs[0]))
+        self.assertEqual(list(mine[0]) + ["part", "what", "factor", "command"], list(theirs[0]))
         self.assertEqual(mine, [{name: value for name, value in row.items() if name != "command"} for row in theirs])
 
     def test_lists(self):
