@@ -35,6 +35,7 @@ _pipecast_options() {
     export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
     merge) echo --quiet -q --help -h ;;
+    import) echo --output= -o= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
             --seed= --replay= --stage= --allow-outside --quiet -q --help -h
@@ -124,7 +125,7 @@ _pipecast_values() {
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
-    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
     run:--precision | plan:--precision)
@@ -148,6 +149,7 @@ _pipecast_values() {
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    import:--output | import:-o) _pipecast_files .yaml ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
@@ -167,6 +169,8 @@ _pipecast_operands() {
     score:0) _pipecast_files .csv ;;
     schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
+    import:0) _pipecast_words hf ;;
+    import:1) _pipecast_files .json ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
@@ -179,7 +183,7 @@ _pipecast_operands() {
 
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-    local commands='run plan score schedule figure export compare merge calibrate profile list'
+    local commands='run plan score schedule figure export import compare merge calibrate profile list'
     local options option= word awaited= file= drawn= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
