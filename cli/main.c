@@ -27,9 +27,9 @@ static const char help[] =
     "  schedule NAME|FILE.csv    generate (or load) one schedule, check it, replay it, say what it costs\n"
     "  figure RESULTS.h5 [NAME]  draw a chart of runs, or the timeline of one\n"
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
-    "  import FORMAT FILE        another program's configuration as a scenario: a config.json of Hugging Face\n"
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  merge OUT.h5 SHARD.h5...  several shards of a sweep into one results file\n"
+    "  import FORMAT FILE...     what others wrote as files of ours: models, settings, traces of profilers\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
     "  profile show|fit|compare|tune  what was measured: look at it, fit others' numbers, compare two, fit whole runs\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
@@ -58,8 +58,8 @@ static const command commands[] = {
     {"compare", command_compare},
     {"schedule", command_schedule},
     {"figure", command_figure},
-    {"import", command_import},
     {"export", command_export},
+    {"import", command_import},
     {"list", command_list},
     {"merge", command_merge},
     {"profile", command_profile},
@@ -88,9 +88,8 @@ static const char *const other_names[][2] = {
 };
 
 #define EXPECTED                                                                                                       \
-    "expected run, plan, score, schedule, figure, export, import, compare, merge, calibrate, profile, list, --help "   \
-    "or "                                                                                                              \
-    "--version"
+    "expected run, plan, score, schedule, figure, export, compare, merge, import, calibrate, profile, list, --help "   \
+    "or --version"
 
 /* If a standard stream is closed, the next file that is opened would take its number, and get what belongs on the
  * stream. So its place is taken by something that can only be used the other way round: using it fails, as it would

@@ -35,7 +35,7 @@ _pipecast_options() {
     export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
     merge) echo --quiet -q --help -h ;;
-    import) echo --output= -o= --quiet -q --help -h ;;
+    import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
             --seed= --replay= --stage= --allow-outside --quiet -q --help -h
@@ -142,6 +142,8 @@ _pipecast_values() {
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
+    import:--output | import:-o) _pipecast_files .yaml ;;
+    import:--placement) _pipecast_words interleaved v ;;
     figure:--run)
         if [[ $drawn == memory-kinds ]]; then _pipecast_words $(_pipecast_drawn kinds); else _pipecast_words $(_pipecast_drawn links); fi
         ;;
@@ -149,7 +151,6 @@ _pipecast_values() {
     export:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
-    import:--output | import:-o) _pipecast_files .yaml ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
@@ -169,10 +170,10 @@ _pipecast_operands() {
     score:0) _pipecast_files .csv ;;
     schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
-    import:0) _pipecast_words hf ;;
-    import:1) _pipecast_files .json ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
+    import:0) _pipecast_words hf kineto ;;
+    import:*) _pipecast_files .json .gz ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;
@@ -183,7 +184,7 @@ _pipecast_operands() {
 
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-    local commands='run plan score schedule figure export import compare merge calibrate profile list'
+    local commands='run plan score schedule figure export compare merge import calibrate profile list'
     local options option= word awaited= file= drawn= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then

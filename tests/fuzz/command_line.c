@@ -2,6 +2,7 @@
  * and what simulates or searches, is replaced (meson.build wraps it): the work ends where it would begin. The exit
  * status is one of the documented ones, and with bad input there is one line on standard error, "pipecast: ...". */
 #include "calib/import/import.h"
+#include "calib/trace/kineto.h"
 #include "models/planner/planner.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/replay.h"
@@ -46,6 +47,9 @@ REFUSES(pc_profile_write, const pc_profile *profile, const char *path) {
 }
 REFUSES(pc_profile_import, pc_profile *profile, const char *path, const pc_import_options *options) {
     return (void)path, (void)profile, (void)options, refuse(error);
+}
+REFUSES(pc_kineto_read, const char *path, pc_rank_trace *trace) {
+    return (void)path, (void)trace, refuse(error);
 }
 REFUSES(pc_measured_read, const char *path, pc_measured_say *say, void *context, pc_measured *measured) {
     *measured = (pc_measured){0};

@@ -33,18 +33,18 @@ def setUpModule():
 
 class Help(Command):
     def test_every_command_has_help_with_an_example(self):
-        for command in [["--help"]] + [[name, "--help"] for name in ("run", "schedule", "figure", "export", "import", "compare", "merge", "list", "profile")]:
+        for command in [["--help"]] + [[name, "--help"] for name in ("run", "schedule", "figure", "export", "compare", "merge", "list", "profile")]:
             self.assertIn("\nexample: pipecast ", self.good(*command))
 
     def test_help_and_h_say_the_same(self):
         self.assertEqual({self.good(word) for word in ("help", "-h", "--help")}, {self.good("--help")})
-        for name in ("run", "plan", "schedule", "figure", "export", "import", "compare", "merge", "list", "profile", "calibrate"):
+        for name in ("run", "plan", "schedule", "figure", "export", "compare", "merge", "list", "profile", "calibrate"):
             text = self.good(name, "--help")
             self.assertTrue(text.startswith(f"usage: pipecast {name}"), text)
             for words in (["help", name], ["--help", name], [name, "-h"]):
                 self.assertEqual(self.good(*words), text, words)
         self.assertEqual(self.good("help", "help"), self.good("--help"))
-        self.bad(2, "unknown command 'rum' (did you mean run?); expected run, plan, score, schedule, figure, export, import, compare, merge, "
+        self.bad(2, "unknown command 'rum' (did you mean run?); expected run, plan, score, schedule, figure, export, compare, merge, "
                  "calibrate, profile, list, --help or --version", "help", "rum")
 
     def test_version_has_three_names(self):
@@ -665,9 +665,9 @@ class Interrupted(Command):
 class Others(Command):
     def test_bad_input(self):
         for message, arguments in [
-            ("no command; expected run, plan, score, schedule, figure, export, import, compare, merge, calibrate, profile, list, --help or --version", []),
-            ("unknown command 'a?b'; expected run, plan, score, schedule, figure, export, import, compare, merge, calibrate, profile, list, --help or --version", ["a\nb"]),
-            ("unknown command 'simulate' (did you mean run?); expected run, plan, score, schedule, figure, export, import, compare, merge, calibrate, profile, list, --help or --version", ["simulate"]),
+            ("no command; expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", []),
+            ("unknown command 'a?b'; expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["a\nb"]),
+            ("unknown command 'simulate' (did you mean run?); expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),
