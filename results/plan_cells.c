@@ -38,7 +38,8 @@ _Static_assert(sizeof pc_plan_letters == PC_PLAN_RULES + 3, "a letter for each r
 char pc_plan_cell_letter(const pc_plan_row *row) {
     if (!row->lacks_plan) return ' ';
     if (row->row.status == PC_RUN_OUT_OF_MEMORY) return 'M';
-    return row->rule < PC_PLAN_RULES ? pc_plan_letters[row->rule] : 'T';
+    if (row->rule >= PC_PLAN_RULES) return 'T';
+    return pc_plan_letters[row->rule];
 }
 
 const char *pc_plan_letter_words(char letter) {

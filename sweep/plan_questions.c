@@ -202,8 +202,9 @@ pc_code pc_plan_ask_each(const pc_plan_asker *asker, const pc_plan_axis *axes, i
     pc_code code = plan_cells_start(asker, axes, axis_count, part, cells, error);
     int second = axis_count > 1 ? axes[1].count : 1, total = axes[0].count * second;
     for (int i = 0; i < total && !code; i++) {
+        const int place[PC_PLAN_CELL_AXES] = {i / second, i % second};
         if (asker->say) asker->say(asker->self, i, total);
-        code = add_cell(asker, axes, (int[]){i / second, i % second}, cells, error);
+        code = add_cell(asker, axes, place, cells, error);
     }
     if (code) pc_plan_cells_free(cells);
     return code;
@@ -255,7 +256,8 @@ pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, p
         for (int i = 0; i < axes[1].count && !code && !is_done; i++) {
             if (asker->say) asker->say(asker->self, (int64_t)machine * axes[1].count + i, total);
             if (is_hopeless(asker, goal, cells, machine, space->gpus.values[order[i]])) continue;
-            code = add_cell(asker, axes, (int[]){machine, order[i]}, cells, error);
+            const int place[PC_PLAN_CELL_AXES] = {machine, order[i]};
+            code = add_cell(asker, axes, place, cells, error);
             is_done = !code && pc_plan_row_meets(goal, &cells->rows[cells->count - 1]);
         }
     }

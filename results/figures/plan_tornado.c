@@ -46,7 +46,7 @@ static bar *find_bar(tornado *of, const char *what) {
 
 static void add_row(tornado *of, const pc_run_row *row) {
     char what[TEXT_SIZE];
-    double factor;
+    double factor = 0.0;
     bar *found = read_name(row->name, what, &factor) ? find_bar(of, what) : NULL;
     int side = factor > 1.0;
     if (found && row->status == PC_RUN_OK)
