@@ -136,6 +136,7 @@ _pipecast_values() {
     run:--megatron) _pipecast_files .sh .yaml .txt .log ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
     run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
     plan:--layout) _pipecast_words even ends own balanced auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
@@ -169,7 +170,7 @@ _pipecast_operands() {
     case $1:$2 in
     run:* | plan:0) _pipecast_files .yaml ;;
     score:0) _pipecast_files .csv ;;
-    schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
+    schedule:0) _pipecast_words best $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
