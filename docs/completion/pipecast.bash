@@ -16,7 +16,7 @@ _pipecast_flags() {
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
+        echo --megatron= --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
         _pipecast_flags run
         ;;
     plan)
@@ -133,6 +133,7 @@ _pipecast_values() {
         _pipecast_files .yaml
         ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
+    run:--megatron) _pipecast_files .sh .yaml .txt .log ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
@@ -173,8 +174,8 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words hf kineto ;;
-    import:*) _pipecast_files .json .gz ;;
+    import:0) _pipecast_words hf kineto megatron nemo ;;
+    import:*) _pipecast_files .json .gz .yaml .sh .txt .log ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;
