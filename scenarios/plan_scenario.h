@@ -46,8 +46,17 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
 /* As pc_scenario_assumed: false if the model's file and the scenario say all. */
 bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
 
+/* As pc_scenario_import_note, of the one model. */
+bool pc_plan_scenario_import_note(const pc_plan_scenario *scenario, char text[PC_IMPORT_NOTE_SIZE]);
+
 /* What is wanted: objectives, top and limits; the rest is zero. */
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
+
+/* What the whole training is to keep to; 0: not asked. With one of them `tokens` are given, with a budget a price. */
+typedef struct pc_plan_goal {
+    double deadline_s, budget;
+} pc_plan_goal;
+pc_plan_goal pc_plan_scenario_goal(const pc_plan_scenario *scenario);
 
 /* The run that a choice is, of number and name `rank` (from 1): what `pipecast run` makes of the setting and what
  * pc_plan_scenario_put says. Its cost is not set. Free with pc_run_spec_free. */
