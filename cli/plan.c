@@ -2,6 +2,7 @@
 #include "calib/device/launched.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/plan_models.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_parts.h"
 #include "cli/plan_request.h"
@@ -256,14 +257,19 @@ static void warn(const session *s) {
     pc_run_spec_free(&spec);
 }
 
-/* A results file is opened before the search, which may take long, and cannot be written to be in vain. */
-static int answer_request(const plan_request *r) {
+/* With `passes_on` a goal that nothing keeps to is the next model's: it is said, and nothing else. */
+static int answer_request(const plan_request *r, bool *passes_on) {
     pc_error error = {0};
     session s = {.request = r};
     pc_code code = load_scenario(&s, &error);
     if (!code) code = open_profiles(&s, &error);
-    if (!code) code = open_results(&s, &error);
+    if (!code) code = open_results(&s, &error); /* before the search, which may take long, and is not to be in vain */
     if (!code) code = search_space(&s, &error);
+    if (passes_on) *passes_on = !code && !s.least;
+    if (passes_on && *passes_on) {
+        close_session(&s);
+        return EXIT_DONE;
+    }
     if (!code) code = find_rule(&s, &error);
     if (!code) code = run_plans(&s, &error);
     if (!code) code = ask_parts(&s, &error);
@@ -284,13 +290,31 @@ static int answer_request(const plan_request *r) {
     return status;
 }
 
+/* The answer of the largest model that keeps to the goal, or the last one's. */
+static int answer_models(plan_request *r) {
+    plan_models models;
+    int status = plan_models_list(r, &models);
+    bool passes_on = true;
+    for (int i = 0; i < models.count && status < 0; i++) {
+        bool is_last = i + 1 == models.count;
+        if (!plan_request_take_model(r, models.name[i])) return EXIT_BAD_INPUT;
+        int answered = answer_request(r, is_last ? NULL : &passes_on);
+        if (is_last || !passes_on)
+            status = answered;
+        else if (!r->is_quiet)
+            report_usage("plan: %s: no plan that was tried keeps to the deadline and the budget", models.name[i]);
+        plan_request_drop_model(r);
+    }
+    return status;
+}
+
 /* A search is the work of one process: of several that a launcher started, the first's. */
 int command_plan(int argc, char **argv) {
     plan_request r = {.path = NULL};
     pc_launched launched;
     if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
     int status = plan_request_parse(argc, argv, &r);
-    if (status < 0) status = answer_request(&r);
+    if (status < 0) status = r.models ? answer_models(&r) : answer_request(&r, NULL);
     plan_request_free(&r);
     return status;
 }
