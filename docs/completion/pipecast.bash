@@ -21,7 +21,7 @@ _pipecast_options() {
         ;;
     plan)
         echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --batch-per= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
-            --each= --map= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
+            --each= --map= --seq-mix= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
     score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
