@@ -12,11 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A plan as another program takes it, in place of the table. */
+typedef enum plan_writer { PLAN_WRITES_NONE, PLAN_WRITES_MEGATRON, PLAN_WRITES_TORCHTITAN } plan_writer;
+
 typedef struct plan_request {
     const char *path; /* of the scenario; NULL: options say everything */
     run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
+    plan_writer writer;
     look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet, wants_variants;

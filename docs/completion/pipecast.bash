@@ -117,6 +117,7 @@ _pipecast_values() {
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
     list:--format) _pipecast_words table markdown flags ;;
+    plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
     run:--columns | plan:--columns)
@@ -175,7 +176,7 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words hf kineto megatron nemo ;;
+    import:0) _pipecast_words deepspeed hf kineto megatron nemo ;;
     import:*) _pipecast_files .json .gz .yaml .sh .txt .log ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
