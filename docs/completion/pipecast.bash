@@ -32,7 +32,7 @@ _pipecast_options() {
     figure)
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
-    export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
+    export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
     merge) echo --quiet -q --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
@@ -142,7 +142,7 @@ _pipecast_values() {
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
-    export:--to) _pipecast_words chrome csv torch-csv json ;;
+    export:--to) _pipecast_words chrome csv torch-csv chakra json ;;
     import:--output | import:-o) _pipecast_files .yaml ;;
     import:--placement) _pipecast_words interleaved v ;;
     figure:--run)
