@@ -33,7 +33,7 @@ _pipecast_options() {
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
-    compare) echo --tolerance= --format= --all --exit-code --help -h ;;
+    compare) echo --tolerance= --format= --all --exit-code --run= --iteration= --figure= --help -h ;;
     merge) echo --quiet -q --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
@@ -149,7 +149,7 @@ _pipecast_values() {
         if [[ $drawn == memory-kinds ]]; then _pipecast_words $(_pipecast_drawn kinds); else _pipecast_words $(_pipecast_drawn links); fi
         ;;
     export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
-    export:--run) _pipecast_words $(_pipecast_drawn run) ;;
+    export:--run | compare:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
@@ -171,7 +171,9 @@ _pipecast_operands() {
     score:0) _pipecast_files .csv ;;
     schedule:0) _pipecast_words best $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
-    figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
+    compare:0 | figure:0 | export:0 | merge:*) _pipecast_files .h5 ;;
+    compare:1) _pipecast_files .h5 .json .gz ;;
+    compare:*) _pipecast_files .json .gz ;;
     help:0) _pipecast_words $commands ;;
     import:0) _pipecast_words hf kineto ;;
     import:*) _pipecast_files .json .gz ;;
