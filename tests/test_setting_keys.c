@@ -191,6 +191,7 @@ static const change changes[] = {
     {PC_KEY_SEED, "7", {0}},
     {PC_KEY_PRICE, "2.10/h", {0}},
     {PC_KEY_TOKENS, "15T", {0}},
+    {PC_KEY_WATTS, "1275", {0}},
     {PC_KEY_SAMPLES, "10", {0}},
     {PC_KEY_GPU_JITTER, "0.01", {SAMPLED}},
     {PC_KEY_LINK_JITTER, "0.01", {SAMPLED}},
