@@ -20,7 +20,7 @@ _pipecast_options() {
         _pipecast_flags run
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
+        echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --batch-per= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
             --each= --map= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
@@ -117,6 +117,7 @@ _pipecast_values() {
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
     list:--format) _pipecast_words table markdown flags ;;
+    plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
     run:--columns | plan:--columns)
@@ -124,6 +125,7 @@ _pipecast_values() {
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
+    plan:--batch-per) _pipecast_words all replica ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
@@ -176,7 +178,7 @@ _pipecast_operands() {
     compare:1) _pipecast_files .h5 .json .gz ;;
     compare:*) _pipecast_files .json .gz ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words hf kineto megatron nemo ;;
+    import:0) _pipecast_words deepspeed hf kineto megatron nemo ;;
     import:*) _pipecast_files .json .gz .yaml .sh .txt .log ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
