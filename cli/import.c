@@ -13,9 +13,15 @@ static const char help[] =
     "\n"
     "Writes what other programs wrote as a file of ours.\n"
     "\n"
+    "  hf            a config.json of Hugging Face, or its folder: a scenario with the model, which `--model` of run "
+    "and plan\n"
+    "                takes as it is. Comments say what each value is from, and, as warnings do, what was assumed, what "
+    "is\n"
+    "                not modelled, and which keys are not known\n"
     "  kineto        traces of PyTorch's profiler, one a rank (JSON, or that in gzip): the times of passes, their\n"
     "                scatter, what they hold, and what transfers take, as a file for `run --times` and\n"
-    "                `schedule --times`. Passes are annotations (torch.profiler.record_function) such as F0, B3, W1; F0.1 of\n"
+    "                `schedule --times`. Passes are annotations (torch.profiler.record_function) such as F0, B3, W1; "
+    "F0.1 of\n"
     "                chunk 1; or PP:2F0, as PyTorch's pipelining runtime calls them\n"
     "\n"
     "  -o, --output FILE    where to (default: standard output)\n"
@@ -24,6 +30,7 @@ static const char help[] =
     "      --skip N         kineto: iterations at the beginning that do not count (default 0)\n"
     "  -q, --quiet          no warnings\n"
     "\n"
+    "example: pipecast import hf Qwen3-32B/config.json -o qwen3.yaml\n"
     "example: pipecast import kineto rank0.json.gz rank1.json.gz -o times.yaml\n";
 
 enum { OUTPUT, DEVICES, PLACEMENT, SKIP, QUIET, HELP };
@@ -39,7 +46,8 @@ typedef struct import_format {
     unsigned takes; /* options of its own */
 } import_format;
 
-static const import_format formats[] = {{"kineto", import_kineto, FOR_DEVICES | FOR_PLACEMENT | FOR_SKIP}};
+static const import_format formats[] = {{"hf", import_hf, 0},
+                                        {"kineto", import_kineto, FOR_DEVICES | FOR_PLACEMENT | FOR_SKIP}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* ---- what is written ---- */

@@ -22,6 +22,8 @@ typedef struct import_request {
 /* Adds to `text` what is to be written; says what it has to say on standard error. */
 typedef pc_code import_function(const import_request *request, pc_text *text, pc_error *error);
 
+/* Of one file; from scenarios/import/import.h. */
+import_function import_hf;
 import_function import_kineto;
 
 #endif

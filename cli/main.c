@@ -29,7 +29,7 @@ static const char help[] =
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  merge OUT.h5 SHARD.h5...  several shards of a sweep into one results file\n"
-    "  import FORMAT FILE...     what others wrote as files of ours: traces of PyTorch's profiler as times of passes\n"
+    "  import FORMAT FILE...     what others wrote as files of ours: models, settings, traces of profilers\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
     "  profile show|fit|compare|tune  what was measured: look at it, fit others' numbers, compare two, fit whole runs\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
@@ -77,6 +77,7 @@ static const char *const other_names[][2] = {
     {"figure", "draw"},
     {"compare", "diff"},
     {"calibrate", "measure"},
+    {"import", "convert"},
     {"score", "judge"},
     {"score", "validate"},
     {"list models", "models"},

@@ -125,7 +125,7 @@ _pipecast_values() {
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
-    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
     run:--precision | plan:--precision)
@@ -172,7 +172,7 @@ _pipecast_operands() {
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words kineto ;;
+    import:0) _pipecast_words hf kineto ;;
     import:*) _pipecast_files .json .gz ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;

@@ -7,6 +7,7 @@
 #include "models/schedule/exchange.h"
 #include "models/schedule/replay.h"
 #include "results/store/store.h"
+#include "scenarios/import/import.h"
 #include "scenarios/measured.h"
 #include "sweep/sweep.h"
 #include "tests/fuzz/fuzz.h"
@@ -69,6 +70,10 @@ REFUSES(pc_replacement_probe, const char *path) {
 }
 REFUSES(pc_sweep_files_check_target, const char *path) {
     return (void)path, (void)error, PC_OK;
+}
+REFUSES(pc_import_file, pc_import_format format, const char *path, pc_import_text *made) {
+    fuzz_require(format < PC_IMPORT_FORMATS && path, "an import has a format and a file");
+    return (void)made, refuse(error);
 }
 pc_code __wrap_refuse_same_file(const char *input, const char *output, const char *what, pc_error *error);
 pc_code __wrap_refuse_same_file(const char *input, const char *output, const char *what, pc_error *error) {
