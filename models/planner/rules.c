@@ -1,21 +1,15 @@
 /* What a choice has to keep to be an iteration at all. */
 #include "models/planner/space.h"
 
+#include "models/training/iteration_spec.h"
 #include "models/training/offload_spec.h"
 #include "models/training/outline.h"
-#include "models/training/outline_pairs.h"
 #include "models/workload/layout.h"
 #include "models/workload/offload_check.h"
 
 #include <inttypes.h>
 
 /* ---- specs ---- */
-
-/* Passes run together where the schedule and all else let them; elsewhere as if that were not asked for. */
-static bool can_pair(const pc_iteration_spec *spec, const pc_plan_choice *choice) {
-    return pc_generator_pairs(choice->generator, choice->pp, choice->chunks) &&
-           pc_iteration_check_pairs(spec, NULL) == PC_OK;
-}
 
 pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice *choice) {
     pc_iteration_spec spec = space->bases[choice->base].spec;
@@ -46,7 +40,7 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.overlaps_gradients = choice->overlaps_gradients;
     spec.overlaps_parameters = choice->overlaps_parameters;
     spec.overlaps_p2p = choice->overlaps_p2p;
-    spec.overlaps_pairs = spec.overlaps_pairs && can_pair(&spec, choice);
+    spec.overlaps_pairs = spec.overlaps_pairs && pc_iteration_can_pair(&spec); /* elsewhere as if it were not asked */
     spec.delays_weights = spec.delays_weights && spec.overlaps_pairs;
     return spec;
 }

@@ -37,7 +37,8 @@ double pc_pair_alone_s(pc_pair_steps pass) {
 static bool can_go(const runner runners[RUNNERS], const int *behind, int who) {
     const runner *x = &runners[who];
     if (is_done(x)) return false;
-    return who != DELAYED || is_done(&runners[SECOND]) || runners[SECOND].next >= behind[x->next];
+    if (who != DELAYED || !behind || is_done(&runners[SECOND])) return true;
+    return runners[SECOND].next >= behind[x->next];
 }
 
 /* Gives the free resources to who wants them: of both passes first to the one that has more left, then to what is
