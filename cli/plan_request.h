@@ -20,6 +20,8 @@ typedef struct plan_request {
     look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet, wants_variants;
+    const char *each, *map; /* axes, as they were written; NULL: not asked */
+    bool wants_changes, plans_anew;
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 
