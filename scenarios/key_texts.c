@@ -40,6 +40,8 @@ static const pc_key_text texts[] = {
     PLAN("deadline", "duration", "none",
          "the training of `tokens` may not take longer: the least number of GPUs is looked for whose best plan does it"),
     PLAN("budget", "money such as `2M$`", "none", "and it may not cost more, at the `price` of a GPU-hour"),
+    PLAN("batch_per", "`all` or `replica`", "`all`",
+         "whether `global_batch` is of all replicas, or of each one: then the batch follows dp"),
     PLAN("machine", NULL, "the setting's", "kinds of GPUs and networks"),
     PLAN("price", NULL, "the setting's; no costs", "of a GPU-hour: one for all machines, or one each in their order"),
     PLAN("precision", NULL, "the setting's; the model's", "precisions, each on every machine"),

@@ -202,6 +202,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .base_count = pc_plan_base_count(scenario),
                                       .gpus = numbers_of(scenario, PC_CHOICE_GPUS),
                                       .global_batch = numbers_of(scenario, PC_CHOICE_GLOBAL_BATCH),
+                                      .batch_follows_dp = scenario->batch_follows_dp,
                                       .tp = numbers_of(scenario, PC_CHOICE_TP),
                                       .pp = numbers_of(scenario, PC_CHOICE_PP),
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),

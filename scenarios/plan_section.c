@@ -25,6 +25,7 @@ const char *const pc_plan_text_names[PC_PLAN_TEXTS] = {
     [PC_PLAN_TEXT_MOST_COST] = "most_cost",
     [PC_PLAN_TEXT_DEADLINE] = "deadline",
     [PC_PLAN_TEXT_BUDGET] = "budget",
+    [PC_PLAN_TEXT_BATCH_PER] = "batch_per",
 };
 
 pc_choice_rule pc_choice_rule_of(pc_choice choice) {
@@ -297,6 +298,13 @@ static pc_code read_deadline(const char *text, double *deadline_s, pc_error *cau
     return code;
 }
 
+static pc_code read_batch_per(const char *text, bool *follows_dp, pc_error *cause) {
+    int64_t word = 0;
+    pc_code code = pc_word_parse("all|replica", text, &word, cause);
+    if (!code) *follows_dp = word == 1;
+    return code;
+}
+
 static pc_code read_text(const char *text, pc_plan_text which, pc_plan_scenario *scenario, pc_error *cause) {
     switch (which) {
     case PC_PLAN_TEXT_MOST_COST:
@@ -305,6 +313,8 @@ static pc_code read_text(const char *text, pc_plan_text which, pc_plan_scenario 
         return read_top(text, &scenario->request, cause);
     case PC_PLAN_TEXT_DEADLINE:
         return read_deadline(text, &scenario->goal.deadline_s, cause);
+    case PC_PLAN_TEXT_BATCH_PER:
+        return read_batch_per(text, &scenario->batch_follows_dp, cause);
     case PC_PLAN_TEXT_BUDGET:
         pc_money_currency(text, scenario->budget_currency);
         return pc_parse_money(text, &scenario->goal.budget, cause);

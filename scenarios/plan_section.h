@@ -33,6 +33,7 @@ struct pc_plan_scenario {
     pc_choice_list list[PC_CHOICES];
     pc_plan_request request;
     pc_plan_goal goal;
+    bool batch_follows_dp;
     char budget_currency[8]; /* PC_CURRENCY_TEXT */
     pc_run_spec *runs;       /* one a base */
     /* The space, and what it borrows. */

@@ -252,6 +252,7 @@ static pc_code run_anew(const change_run *of, pc_plan_row *row, pc_error *error)
     row->row.status = PC_RUN_INFEASIBLE;
     snprintf(row->what, sizeof row->what, "%s" PC_PLAN_ANEW, names[of->what]);
     space.gpus = (pc_plan_list){&of->best->found.choice.gpus, 1};
+    space.batch_follows_dp = false;
     space.global_batch = (pc_plan_list){&of->best->found.choice.global_batch, 1};
     if (bases) memcpy(bases, whole->bases, count * sizeof *bases);
     if (!code) code = search_anew(of, row, &space, bases, rooms, error);

@@ -141,6 +141,35 @@ static void test_goal(void **state) {
     close_example(&x);
 }
 
+/* Of each dp the batch is that of a replica times dp, as if both had been given. */
+static void test_batch_of_replicas(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.global_batch=[2, 4]", "plan.batch_per=replica"};
+    example x = open_example(sets, 2);
+    pc_plan_request request = pc_plan_scenario_request(x.scenario);
+    pc_plan_answer answer;
+    pc_error error;
+    double best = 0.0;
+    request.threads = 1;
+    if (pc_plan_run(pc_plan_scenario_space(x.scenario), &request, &answer, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        assert_true(choice->global_batch == 2 * choice->dp || choice->global_batch == 4 * choice->dp);
+    }
+    for (int dp = 1; dp <= 12; dp++) {
+        char of_dp[32], batch[64];
+        snprintf(of_dp, sizeof of_dp, "plan.dp=[%d]", dp);
+        for (int each = 2; 12 % dp == 0 && each <= 4; each += 2) {
+            snprintf(batch, sizeof batch, "plan.global_batch=[%d]", each * dp);
+            double seconds = best_with(of_dp, batch);
+            if (!isnan(seconds)) best = fmax(best, each * dp / seconds);
+        }
+    }
+    assert_true(answer.count > 0 && fabs(answer.found[0].sequences_per_s / best - 1) < 1e-12);
+    pc_plan_answer_free(&answer);
+    close_example(&x);
+}
+
 static pc_plan_row best_row(example *x) {
     pc_plan_request request = pc_plan_scenario_request(x->scenario);
     pc_plan_answer answer;
@@ -239,7 +268,8 @@ static void test_axes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map),     cmocka_unit_test(test_memory), cmocka_unit_test(test_goal),
+        cmocka_unit_test(test_map),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_goal),    cmocka_unit_test(test_batch_of_replicas),
         cmocka_unit_test(test_changes), cmocka_unit_test(test_axes),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
