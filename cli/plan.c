@@ -195,8 +195,7 @@ static pc_code keep_parts(session *s, pc_error *error) {
 }
 
 static pc_code ask_parts(session *s, pc_error *error) {
-    const pc_plan_row *best = s->answer.count > 0 ? s->rows : NULL;
-    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, best, &s->parts, error);
+    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, s->rows, s->answer.count, &s->parts, error);
     return code ? code : keep_parts(s, error);
 }
 

@@ -25,6 +25,7 @@ static const char help_start[] =
     "follows dp\n"
     "      --each AXIS[,AXIS]     also the best plan of each value: gpus, machine, tp, schedule, ...\n"
     "      --map AXIS,AXIS        also a map of the best plan of each two values, such as tp,pp\n"
+    "      --seq-mix N:PART,...   also the plans with sequences of several lengths, such as 8k:0.8,128k:0.2\n"
     "      --sensitivity          also what 20% less and more of bandwidths, memory, rates and batch make of plan 1\n"
     "      --anew                 with --sensitivity also the best plan then\n"
     "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
@@ -75,6 +76,7 @@ enum {
     ALL_VARIANTS,
     EACH,
     MAP,
+    MIX,
     SENSITIVITY,
     ANEW,
     EXHAUSTIVE,
@@ -94,6 +96,7 @@ static const option_spec own_options[] = {
     [ALL_VARIANTS] = {"all-variants", 0, NULL},
     [EACH] = {"each", 0, "AXIS,..."},
     [MAP] = {"map", 0, "AXIS,AXIS"},
+    [MIX] = {"seq-mix", 0, "N:PART,..."},
     [SENSITIVITY] = {"sensitivity", 0, NULL},
     [ANEW] = {"anew", 0, NULL},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
@@ -218,6 +221,9 @@ static bool take_option(plan_request *request, int option, const char *value, co
         return true;
     case MAP:
         request->map = value;
+        return true;
+    case MIX:
+        request->mix = value;
         return true;
     case SENSITIVITY:
         return request->wants_changes = true;

@@ -26,6 +26,7 @@ typedef struct plan_request {
     bool is_exhaustive, is_quiet, wants_variants;
     const char *models; /* several, with commas between, of which the largest is wanted that keeps to a goal; or NULL */
     const char *each, *map; /* axes, as they were written; NULL: not asked */
+    const char *mix;        /* of lengths of sequences, likewise */
     bool wants_changes, plans_anew;
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
