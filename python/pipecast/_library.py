@@ -7,6 +7,7 @@ once. Calls let go of the GIL while they are in the library.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import pathlib
 import re
@@ -137,9 +138,14 @@ def make(free: Callable[[Any], None], function: Callable[..., int], *arguments: 
     return Handle(given.value, free)
 
 
+@functools.lru_cache(maxsize=256)
+def _texts_of(count: int) -> Any:
+    return ctypes.c_char_p * count
+
+
 def texts(items: List[str]) -> Any:
     """An array of C strings; None of none."""
-    return (ctypes.c_char_p * len(items))(*[one.encode() for one in items]) if items else None
+    return _texts_of(len(items))(*[one.encode() for one in items]) if items else None
 
 
 def path_bytes(path: Any) -> Optional[bytes]:

@@ -31,6 +31,7 @@ def known() -> Dict[str, Key]:
     return names
 
 
+@functools.lru_cache(maxsize=4096)
 def _text(value: str) -> str:
     if _PLAIN.fullmatch(value) and value.lower() not in _WORDS_OF_YAML and not value.endswith(" "):
         return value
@@ -45,11 +46,16 @@ def as_yaml(value: Any) -> str:
     >>> as_yaml([True, 0.5, "15,16,16,15"])
     "[true, 0.5, '15,16,16,15']"
     """
-    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+    kind = type(value)
+    if kind is str:
+        return _text(value)
+    if kind is int:
+        return str(value)
+    if kind is bool or kind.__name__ in ("bool_", "bool"):
         return "true" if value else "false"
     if isinstance(value, (str, os.PathLike)):
         return _text(os.fspath(value))
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return "{" + ", ".join(f"{_text(str(key))}: {as_yaml(one)}" for key, one in value.items()) + "}"
     if is_list(value):
         return "[" + ", ".join(as_yaml(one) for one in value) + "]"
@@ -59,7 +65,16 @@ def as_yaml(value: Any) -> str:
 
 
 def is_list(value: Any) -> bool:
+    kind = type(value)
+    if kind is str or kind is int or kind is dict or kind is float:
+        return False
     return not isinstance(value, (str, bytes, Mapping, os.PathLike)) and hasattr(value, "__iter__")
+
+
+@functools.lru_cache(maxsize=4096)
+def _of_plain(name: str, value: Any, kind: type) -> str:
+    """`kind` is the value's, for 1, 1.0 and True are one key of a dict."""
+    return f"setting.{(known().get(name) or (name, None))[0]}={as_yaml(value)}"
 
 
 def override(name: str, value: Any) -> str:
@@ -70,12 +85,14 @@ def override(name: str, value: Any) -> str:
     >>> override("tp", [4, 8])
     'sweep.tp=[4, 8]'
     """
-    of = known().get(name) or Key(name, None)
-    key = of.key
-    if isinstance(value, Mapping) and key.endswith(".from"):
+    kind = type(value)
+    if kind is str or kind is int or kind is float or kind is bool:
+        return _of_plain(name, value, kind)
+    key, sweep = known().get(name) or (name, None)
+    if key.endswith(".from") and isinstance(value, Mapping):
         key = key[: -len(".from")]
-    if of.sweep and is_list(value):
-        return f"sweep.{of.sweep}={as_yaml(value)}"
+    if sweep and is_list(value):
+        return f"sweep.{sweep}={as_yaml(value)}"
     return f"setting.{key}={as_yaml(value)}"
 
 

@@ -14,7 +14,7 @@ from .timelines import Timeline
 from .watch import Progress, Watch, run_watched
 
 PathLike = Union[str, "os.PathLike[str]"]
-_FLAGS = {"all_variants": "ALL_VARIANTS", "exhaustive": "EXHAUSTIVE"}
+_One = ctypes.c_void_p * 1
 
 
 class Results(LibraryTable):
@@ -92,8 +92,21 @@ class Scenario:
         return names
 
     def run(self, **how: Any) -> Results:
-        """Does all of its runs: see Sweep."""
-        return Sweep([self], **how).run()
+        """Does all of its runs: see Sweep, whose arguments it takes."""
+        return self._run_one() if not how and len(self) == 1 else Sweep([self], **how).run()
+
+    def _run_one(self) -> Results:
+        """A single run, by the caller's thread: what costs the least."""
+        sweep, results, watch = ctypes.c_void_p(), ctypes.c_void_p(), Watch()
+        call(library.sweep_create, _One(self._handle._as_parameter_), 1, ctypes.byref(sweep))
+        try:
+            with watch as number:
+                library.sweep_set_threads(sweep, 1, None)
+                library.sweep_watch(sweep, None, None, watch.warn, number)
+                call(library.sweep_run, sweep, ctypes.byref(results))
+        finally:
+            library.sweep_free(sweep)
+        return Results(Handle(results.value, library.results_free))
 
     def plan(self, *, threads: int = 0, all_variants: bool = False, exhaustive: bool = False,
              progress: Progress = None) -> Results:
@@ -150,16 +163,11 @@ class Sweep:
         return handle
 
     def run(self) -> Results:
-        """Does them. One run alone is done by the caller's thread."""
+        """Does them."""
         handle = self._create()
-        is_one = len(self.scenarios) == 1 and len(self.scenarios[0]) == 1 and not callable(self._progress)
         watch = Watch()
         with watch as number:
-            library.sweep_watch(handle, None if is_one else watch.progress, None if is_one else watch.stop, watch.warn,
-                                number)
-            if is_one:
-                call(library.sweep_set_threads, handle, 1)
-                return Results(make(library.results_free, library.sweep_run, handle))
+            library.sweep_watch(handle, watch.progress, watch.stop, watch.warn, number)
             return Results(run_watched(lambda: make(library.results_free, library.sweep_run, handle), watch,
                                        self._progress))
 

@@ -40,10 +40,16 @@ def _warn(context: int, text: bytes) -> None:
     _watches[context].warnings.append(text.decode(errors="replace"))
 
 
+def _address(function: Any) -> int:
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found
+    return found
+
+
 class Watch:
     """Looks on while the library works; `with` gives its number, the callbacks' context."""
 
-    progress, stop, warn = _progress, _stop, _warn
+    progress, stop, warn = _address(_progress), _address(_stop), _address(_warn)
 
     def __init__(self) -> None:
         self.done = self.to_do = 0
@@ -94,33 +100,44 @@ def _show_of(progress: Progress) -> Optional[Callable[[int, int], Any]]:
     return Bar() if progress or (progress is None and _is_watched()) else None
 
 
-def _wait(thread: threading.Thread, watch: Watch, show: Optional[Callable[[int, int], Any]]) -> None:
-    shown = None
-    while thread.is_alive():
-        thread.join(_STEP_S)
+def _wait(over: threading.Event, watch: Watch, show: Optional[Callable[[int, int], Any]]) -> None:
+    shown, is_over = None, False
+    while not is_over:
+        is_over = over.wait(_STEP_S)
         if show and watch.to_do > 0 and shown != (watch.done, watch.to_do):
             shown = (watch.done, watch.to_do)
             show(*shown)
 
 
+def _stop_and_wait(over: threading.Event, watch: Watch) -> None:
+    """What the library works on must stay until it has stopped, however often Ctrl-C is pressed."""
+    watch.is_stopped = 1
+    while not over.is_set():
+        try:
+            over.wait()
+        except KeyboardInterrupt:
+            pass
+
+
 def run_watched(work: Callable[[], Answer], watch: Watch, progress: Progress) -> Answer:
     """What `work` gives or raises; KeyboardInterrupt, and what a progress function raises, once it has stopped."""
     came: Dict[str, Any] = {}
+    over = threading.Event()  # Thread.join takes a thread to have ended if a signal comes (CPython before 3.13)
 
     def do() -> None:
         try:
             came["answer"] = work()
         except BaseException as raised:  # pylint: disable=broad-except
             came["raised"] = raised
+        finally:
+            over.set()
 
     show = _show_of(progress)
-    thread = threading.Thread(target=do, name="pipecast", daemon=True)
-    thread.start()
+    threading.Thread(target=do, name="pipecast", daemon=True).start()
     try:
-        _wait(thread, watch, show)
+        _wait(over, watch, show)
     except BaseException:
-        watch.is_stopped = 1
-        thread.join()
+        _stop_and_wait(over, watch)
         raise
     finally:
         if isinstance(show, Bar):

@@ -10,14 +10,19 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from common import ROOT  # noqa: E402  pylint: disable=wrong-import-position
 
-def load_tests(loader, _tests, _pattern):
+
+def load_tests(loader, _tests, _pattern):  # the protocol of unittest
     import pipecast
 
     suite = loader.discover(str(HERE))
     names = ["pipecast", *(f"pipecast.{one.name}" for one in pkgutil.iter_modules(pipecast.__path__))]
     for name in names:
         suite.addTests(doctest.DocTestSuite(importlib.import_module(name)))
+    page = ROOT / "docs/python.md"
+    if page.exists():
+        suite.addTests(doctest.DocFileSuite(str(page), module_relative=False))
     return suite
 
 
