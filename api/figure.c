@@ -97,7 +97,7 @@ static pc_code take_option(char *option, pc_chart *chart, pc_error *error) {
 static pc_code check_chart(const pipecast_results *results, const pc_chart *chart, pc_error *error) {
     if (!chart->x || chart->y_count == 0)
         return pc_error_blame(error, chart->x ? "y" : "x", "not given; expected a column");
-    if (!results->rows)
+    if (!results->runs)
         return pc_error_set(error, PC_ERROR_INPUT, "a table without runs; expected the results of a sweep or a plan");
     return pc_chart_check(chart, error);
 }
@@ -107,7 +107,7 @@ static pc_code draw(const pipecast_results *results, char **options, size_t coun
     pc_code code = pc_figure_check_path(path, error);
     for (size_t i = 0; i < count && !code; i++) code = take_option(options[i], &chart, error);
     if (!code) code = check_chart(results, &chart, error);
-    return code ? code : pc_figure_chart(&chart, results->rows, results->row_count, path, error);
+    return code ? code : pc_figure_chart(&chart, results->runs, results->row_count, path, error);
 }
 
 int pipecast_results_draw(const pipecast_results *results, const char *const *options, size_t count, const char *path,

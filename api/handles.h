@@ -33,6 +33,7 @@ struct pipecast_results {
     api_columns group[API_COLUMN_GROUPS]; /* the first `group_count` of them */
     int group_count;
     void *rows, *more_rows;      /* owned; what the groups point to */
+    const pc_run_row *runs;      /* of a table of runs: its rows; else NULL */
     pc_field *fields;            /* owned, likewise: columns that are made for this table alone, */
     char *field_texts;           /* and their names */
     void *score_rows;            /* owned, likewise */

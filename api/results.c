@@ -26,6 +26,7 @@ void api_results_take_runs(pipecast_results *results, pc_run_row *rows) {
     int count;
     const pc_column *columns = pc_columns(&count);
     results->rows = rows;
+    results->runs = rows;
     results->group[results->group_count++] = (api_columns){columns, sizeof *columns, count, rows, sizeof *rows};
 }
 

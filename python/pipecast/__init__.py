@@ -37,7 +37,8 @@ def run(scenario: Any = None, *, settings: Optional[Mapping[str, Any]] = None, s
     ['1f1b', 'zb-h1']
     """
     made = Scenario(scenario, settings=settings, sets=sets, allow_outside=allow_outside, **options)
-    return answer(made.run(threads=threads, output=output, fresh=fresh, progress=progress))
+    given = {"threads": threads, "output": output, "fresh": fresh, "progress": progress}
+    return answer(made.run(**{name: value for name, value in given.items() if value not in (0, None)}))
 
 
 def sweep(scenarios: Any, *, threads: int = 0, output: Any = None, fresh: bool = False,

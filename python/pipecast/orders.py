@@ -165,7 +165,7 @@ def _limits(limit: Limit, devices: int) -> Any:
 def table_of(schedules: Sequence[Schedule]) -> Table:
     """A row a schedule, of their summaries."""
     rows = [one.summary() for one in schedules]
-    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+    columns: Dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     if numpy is not None:
         columns = {name: numpy.array(values, dtype=object if isinstance(values[0], (str, bool, type(None))) else None)
                    for name, values in columns.items()}

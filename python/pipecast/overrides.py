@@ -72,7 +72,7 @@ def is_list(value: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _of_plain(name: str, value: Any, kind: type) -> str:
+def _of_plain(name: str, value: Any, kind: Any) -> str:
     """`kind` is the value's, for 1, 1.0 and True are one key of a dict."""
     return f"setting.{(known().get(name) or (name, None))[0]}={as_yaml(value)}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import html
 import math
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._library import Handle, call, library, make
 
@@ -252,9 +253,16 @@ def read_table(subject: int) -> LibraryTable:
     return LibraryTable(make(library.results_free, library.list, subject))
 
 
+@functools.lru_cache(maxsize=None)
+def _has_pandas() -> bool:
+    """Asked once: to look for what is not there takes as long as several forecasts."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def answer(table: Table) -> Any:
     """A DataFrame where there is pandas, else the table."""
-    try:
-        return table.to_pandas()
-    except ImportError:
-        return table
+    return table.to_pandas() if _has_pandas() else table

@@ -19,7 +19,8 @@ CUT = {"model": "llama3-8b", "machine": "dgx-h100", "gpus": 64, "tp": 2, "pp": 4
 LONG = {"model": "llama3-70b", "machine": "dgx-h100", "gpus": 512, "global_batch": [*range(512, 512 + 16 * 80, 16)],
         "tp": [1, 2, 4, 8], "pp": [2, 4, 8], "schedule": ["1f1b", "zb-h1", "v-half"], "recompute": ["none", "full"]}
 STOPPED = f"""
-import pipecast
+import signal, pipecast
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 print("begins", flush=True)
 try:
     pipecast.Scenario(**{LONG!r}).run(progress=lambda done, to_do: print(done, to_do, flush=True))
