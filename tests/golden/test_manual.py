@@ -195,7 +195,7 @@ class Completion(Options):
         text = COMPLETION.read_text()
         flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
         own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--goal=", "--robust=", "--jitter=", "--gpu-jitter=",
-               "--slow-factor=", "--slow-stage=", "--samples="}  # of `schedule`, too
+               "--slow-factor=", "--slow-stage=", "--samples=", "--times="}  # of `schedule`, too
         own |= {"--profile="}  # of `profile tune`, too
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
@@ -227,7 +227,7 @@ class Completion(Options):
             (["plan", "--layout", ""], ["even", "ends", "own", "balanced", "auto"]),
             (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
-            (["export", "b.h5", "--to", "c"], ["chrome", "csv"]),
+            (["export", "b.h5", "--to", "c"], ["chrome", "csv", "chakra"]),
             (["list", "models", ""], []),
             (["profile", ""], ["show", "fit", "tune", "compare"]),
             (["profile", "tune", "--parameters", "gemm,o"], ["gemm,overlap", "gemm,overhead"]),
@@ -299,7 +299,7 @@ class Completion(Options):
             (["figure", ""], ["b.h5", "c d.h5", "sub"]),
             (["export", "b"], ["b.h5"]),
             (["compare", "b.h5", ""], ["b.h5", "c d.h5", "sub"]),
-            (["compare", "b.h5", "b.h5", ""], []),
+            (["compare", "b.h5", "b.h5", ""], ["sub"]),  # traces
             (["compare", "--tolerance", "0.1", "b.h5", "c"], ["c d.h5"]),
             (["run", "-o", ""], ["b.h5", "c d.h5", "sub"]),
             (["figure", "b.h5", "-o", ""], ["f.svg", "sub"]),
