@@ -551,9 +551,10 @@ PC_PUBLIC void pipecast_plan_free(pipecast_plan *plan);
  */
 PC_PUBLIC void pipecast_plan_watch(pipecast_plan *plan, pipecast_stop *stop, void *context);
 
-/* Searches, and gives a row for each plan, the best first: the columns of `pipecast plan --format csv` but `command`.
- * No row: nothing fits. `threads` as in pipecast_sweep_set_threads; `progress`, which may be NULL, counts plans and is
- * called by this thread alone. PIPECAST_ERROR_INPUT if a profile is not as it must be or the space has no point.
+/* Searches, and gives a row for each plan, the best first: the columns of `pipecast plan --format csv` but `command`,
+ * `part`, `what` and `factor`. No row: nothing fits. `threads` as in pipecast_sweep_set_threads; `progress`, which may
+ * be NULL, counts plans and is called by this thread alone. PIPECAST_ERROR_INPUT if a profile is not as it must be or
+ * the space has no point.
  *
  *     pipecast_plan_run(plan, 0, 0, NULL, NULL, &plans, &error);
  */

@@ -89,8 +89,8 @@ def override(name: str, value: Any) -> str:
     if kind is str or kind is int or kind is float or kind is bool:
         return _of_plain(name, value, kind)
     key, sweep = known().get(name) or (name, None)
-    if key.endswith(".from") and isinstance(value, Mapping):
-        key = key[: -len(".from")]
+    if isinstance(value, Mapping):  # keys below: of `model`, whose option is model.from, or as it is called
+        key = key[: -len(".from")] if key.endswith(".from") else name
     if sweep and is_list(value):
         return f"sweep.{sweep}={as_yaml(value)}"
     return f"setting.{key}={as_yaml(value)}"
