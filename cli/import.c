@@ -85,7 +85,7 @@ static int answer(const import_format *format, const import_request *r) {
     if (!code) code = format->function(r, &text, &error);
     if (!code && text.failed) code = pc_error_no_memory(&error);
     if (!code && r->output) code = write_file(r, &text, &error);
-    if (!code && !r->output) fwrite(text.data, 1, text.size, stdout);
+    if (!code && !r->output) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
     pc_text_free(&text);
     return code ? report(&error) : finish_output(EXIT_DONE);
 }

@@ -249,7 +249,7 @@ static pc_code write_plans(session *s, pc_error *error) {
     pc_text text = {.data = NULL};
     pc_code code = PC_OK;
     for (int64_t i = 0; i < s->answer.count && !code; i++) code = write_plan(s, i, &text, error);
-    if (!code && text.size > 0) fwrite(text.data, 1, text.size, stdout);
+    if (!code && text.size > 0) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
     pc_text_free(&text);
     return code;
 }
