@@ -143,13 +143,15 @@ static void scatter(pc_builder *b, pc_operation_kind kind, const char *name) {
 }
 
 /* Products in few bits take multiples of 16 or 32 rows of an expert: TEGroupedMLP copies rows to places with room
- * between experts, and back behind the products (fp8_padding, fp8_unpadding). The operation fuser takes them as they
- * are, and where every expert has its capacity, a multiple of 32, nothing is copied. */
+ * between experts, and back behind the products (fp8_padding, fp8_unpadding). HybridEP leaves the room as it brings
+ * them (pad_multiple of token_dispatcher.py's _HybridEPManager). The operation fuser takes them as they are, and where
+ * every expert has its capacity, a multiple of 32, nothing is copied. */
 static void pad_rows(pc_builder *b, const char *name) {
     const pc_expert_slice *e = &b->slice.experts;
     bool is_low = pc_product_format_is_low(pc_low_format(b, b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD));
     bool is_even = b->model->experts.pads_to_capacity && e->rows % (PADDED_ROWS * e->experts) == 0;
-    if (is_low && !is_even && !b->slice.fuses_operations) copy_rows(b, name, e->rows, e->rows);
+    bool comes_padded = b->dispatcher == PC_DISPATCHER_HYBRIDEP && e->ranks > 1;
+    if (is_low && !is_even && !comes_padded && !b->slice.fuses_operations) copy_rows(b, name, e->rows, e->rows);
 }
 
 /* And back. */
