@@ -52,6 +52,7 @@ typedef struct pc_gpu {
     double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */
     double attention_backward;   /* times as long a FLOP as forward ones */
     double memory_efficiency;    /* of memory_bytes_per_s */
+    double permute_efficiency;   /* likewise of copies of rows into the order of their experts and back; 0: the same */
     double unfused; /* how many times the bytes of fused kernels those between matrices move; 0: once, they are fused */
     double kernel_s;        /* what every kernel takes beside its work, on the GPU */
     double launch_s;        /* host time a kernel: a pass takes no less than its launches */

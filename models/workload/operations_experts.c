@@ -116,14 +116,14 @@ static pc_wide copied(const pc_builder *b, int64_t tokens, int64_t rows) {
 }
 
 static void copy_rows(pc_builder *b, const char *name, int64_t tokens, int64_t rows) {
-    add(b, name, "copy", copied(b, tokens, rows), 2, 1);
+    add(b, name, "permute", copied(b, tokens, rows), 2, 1);
 }
 
 /* Of what was dispatched, which may be of 8 bits. */
 static void copy_dispatched(pc_builder *b, int64_t tokens, int64_t rows) {
     pc_gemm_role role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD;
     if (!comes_low(b, role)) return copy_rows(b, "permute", tokens, rows);
-    add(b, "permute", "copy", pc_low_bytes(b, role, copied(b, tokens, rows)), 1, 1);
+    add(b, "permute", "permute", pc_low_bytes(b, role, copied(b, tokens, rows)), 1, 1);
 }
 
 static bool permutes_first(const pc_builder *b) {
