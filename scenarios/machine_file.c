@@ -52,6 +52,7 @@ static const number_rule profile_rules[] = {
     {"profile.permute_efficiency", SHARE, false, offsetof(pc_gpu, permute_efficiency)},
     {"profile.unfused", NUMBER, false, offsetof(pc_gpu, unfused)},
     {"profile.kernel", TIME, true, offsetof(pc_gpu, kernel_s)},
+    {"profile.call", TIME, false, offsetof(pc_gpu, call_s)},
     {"profile.launch", TIME, true, offsetof(pc_gpu, launch_s)},
     {"profile.estimated_error", SHARE, true, offsetof(pc_gpu, estimated_error)},
 };

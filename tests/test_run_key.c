@@ -64,7 +64,7 @@ typedef struct field {
         ITERATION_REAL(member.permute_efficiency), ITERATION_REAL(member.flash_efficiency[2]),                         \
         ITERATION_REAL(member.unfused), ITERATION_REAL(member.attention_backward),                                     \
         ITERATION_REAL(member.memory_efficiency), ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s),    \
-        ITERATION_REAL(member.estimated_error)
+        ITERATION_REAL(member.call_s), ITERATION_REAL(member.estimated_error)
 
 /* Of both sorts of runs. */
 static const field common[] = {

@@ -82,6 +82,7 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"permute_efficiency", x->permute_efficiency, FRACTION_OR_ZERO},
         {"unfused", x->unfused, NOT_NEGATIVE},
         {"kernel", x->kernel_s, NOT_NEGATIVE},
+        {"call", x->call_s, NOT_NEGATIVE},
         {"launch", x->launch_s, NOT_NEGATIVE},
         {"estimated_error", x->estimated_error, NOT_NEGATIVE},
     };
