@@ -2,14 +2,28 @@
 
 #include "engine/alloc.h"
 #include "scenarios/block_file.h"
+#include "scenarios/import/imported.h"
 
 #include <string.h>
 #include <sys/stat.h>
+
+/* "llama" of "llama/config.json" and of "llama/". */
+static char *foreign_name(const char *text) {
+    pc_imported name = {.count = 0};
+    pc_imported_name_of_path(&name, text);
+    return pc_strdup(name.name);
+}
+
+static bool is_foreign(const char *text) {
+    size_t length = strlen(text);
+    return (length > 5 && strcmp(text + length - 5, ".json") == 0) || (length > 1 && text[length - 1] == '/');
+}
 
 /* "dgx-h100" of "own/dgx-h100.yaml", with nothing in it that a run's name may not have. */
 static char *short_name(const char *text) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *slash = strrchr(text, '/');
+    if (is_foreign(text)) return foreign_name(text);
     char *name = pc_strdup(slash ? slash + 1 : text);
     if (!name) return NULL;
     size_t length = strlen(name);
