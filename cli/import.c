@@ -18,6 +18,9 @@ static const char help[] =
     "                takes as it is. Comments say what each value is from, and, as warnings do, what was assumed, what "
     "is\n"
     "                not modelled, and which keys are not known\n"
+    "  megatron      arguments of Megatron-LM: a launch script, a log's block of arguments, or YAML: a scenario, which\n"
+    "                `run --megatron` runs as it is\n"
+    "  nemo          a recipe of NeMo or Megatron-Bridge, as YAML or JSON: a scenario\n"
     "  kineto        traces of PyTorch's profiler, one a rank (JSON, or that in gzip): the times of passes, their\n"
     "                scatter, what they hold, and what transfers take, as a file for `run --times` and\n"
     "                `schedule --times`. Passes are annotations (torch.profiler.record_function) such as F0, B3, W1; "
@@ -47,6 +50,8 @@ typedef struct import_format {
 } import_format;
 
 static const import_format formats[] = {{"hf", import_hf, 0},
+                                        {"megatron", import_megatron, 0},
+                                        {"nemo", import_nemo, 0},
                                         {"kineto", import_kineto, FOR_DEVICES | FOR_PLACEMENT | FOR_SKIP}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 

@@ -100,10 +100,17 @@ static pc_code take_record(const char *name, const pc_csv *csv, char *const *hea
     return code;
 }
 
+/* The first line that is no comment. */
+static int read_head(pc_csv *csv, char **head) {
+    int columns = pc_csv_record(csv, head, COLUMNS_MAX);
+    while (columns > 0 && head[0][0] == '#') columns = pc_csv_record(csv, head, COLUMNS_MAX);
+    return columns;
+}
+
 static pc_code take_records(const char *name, char *text, pc_pass_rows *rows, pc_error *error) {
     pc_csv csv = pc_csv_begin(text);
     char *head[COLUMNS_MAX], *field[COLUMNS_MAX];
-    int columns = pc_csv_record(&csv, head, COLUMNS_MAX), count;
+    int columns = read_head(&csv, head), count;
     if (columns == PC_CSV_END) return pc_error_set_file(error, PC_ERROR_INPUT, name, "is empty; expected " EXPECTED);
     if (columns < 0) return refuse_record(name, &csv, columns, error);
     while ((count = pc_csv_record(&csv, field, COLUMNS_MAX)) != PC_CSV_END) {

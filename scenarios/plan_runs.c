@@ -146,6 +146,7 @@ static bool is_switch(pc_choice choice) {
  * on. */
 static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     const pc_choice_list *list = &scenario->list[choice];
+    if (choice == PC_CHOICE_GLOBAL_BATCH && scenario->batch_follows_dp) return false;
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
     if (choice == PC_CHOICE_CP && from->cp == 1) return true;

@@ -16,12 +16,12 @@ _pipecast_flags() {
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
+        echo --megatron= --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
         _pipecast_flags run
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
-            --exhaustive --set= --allow-outside --quiet -q --help -h
+        echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --batch-per= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
+            --each= --map= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
     score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
@@ -124,6 +124,7 @@ _pipecast_values() {
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
+    plan:--batch-per) _pipecast_words all replica ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
@@ -133,8 +134,10 @@ _pipecast_values() {
         _pipecast_files .yaml
         ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
+    run:--megatron) _pipecast_files .sh .yaml .txt .log ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
     run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
     plan:--layout) _pipecast_words even ends own balanced auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
@@ -168,12 +171,12 @@ _pipecast_operands() {
     case $1:$2 in
     run:* | plan:0) _pipecast_files .yaml ;;
     score:0) _pipecast_files .csv ;;
-    schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
+    schedule:0) _pipecast_words best $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words hf kineto ;;
-    import:*) _pipecast_files .json .gz ;;
+    import:0) _pipecast_words hf kineto megatron nemo ;;
+    import:*) _pipecast_files .json .gz .yaml .sh .txt .log ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;

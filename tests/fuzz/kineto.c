@@ -1,6 +1,6 @@
-/* Fuzz target: traces of PyTorch's profiler (calib/trace/kineto.h). What is read is in order and in range; as the trace
- * of one rank, or of two with clocks of their own, it makes a timeline or is refused; and the times of a timeline read
- * back as they were written. The file is the input; gzip is zlib's. */
+/* Fuzz target: traces of PyTorch's profiler (calib/trace/kineto.h). What is read is in order and in range. As the trace
+ * of one rank, and as that of two, it makes a run or is refused. The times of a run read back as they were written. The
+ * file is the input; gzip is zlib's. */
 #include "calib/trace/kineto.h"
 #include "calib/trace/traced_run.h"
 #include "scenarios/pass_times_file.h"
