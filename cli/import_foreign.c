@@ -28,3 +28,7 @@ pc_code import_megatron(const import_request *request, pc_text *text, pc_error *
 pc_code import_nemo(const import_request *request, pc_text *text, pc_error *error) {
     return import(PC_IMPORT_NEMO, request, text, error);
 }
+
+pc_code import_deepspeed(const import_request *request, pc_text *text, pc_error *error) {
+    return import(PC_IMPORT_DEEPSPEED, request, text, error);
+}

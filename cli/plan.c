@@ -11,6 +11,8 @@
 #include "engine/alloc.h"
 #include "results/plan_table.h"
 #include "results/store/store.h"
+#include "scenarios/import/megatron_write.h"
+#include "scenarios/import/torchtitan_write.h"
 #include "sweep/run_profiles.h"
 #include "sweep/sweep_files.h"
 
@@ -193,8 +195,7 @@ static pc_code keep_parts(session *s, pc_error *error) {
 }
 
 static pc_code ask_parts(session *s, pc_error *error) {
-    const pc_plan_row *best = s->answer.count > 0 ? s->rows : NULL;
-    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, best, &s->parts, error);
+    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, s->rows, s->answer.count, &s->parts, error);
     return code ? code : keep_parts(s, error);
 }
 
@@ -222,6 +223,34 @@ static pc_code print_plans(const session *s, pc_error *error) {
                              .look = look_of(&s->request->look, &notes)};
     pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
     if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
+    return code;
+}
+
+static pc_code write_plan(session *s, int64_t index, pc_text *text, pc_error *error) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    const pc_plan_row *plan = &s->rows[index];
+    pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, &labels, error);
+    if (code) return code;
+    pc_text_printf(text, "%s# plan %" PRId64 ": %.4g s an iteration on %" PRId64 " GPUs of %s\n# %s\n",
+                   index ? "\n" : "", index + 1, plan->row.iteration_s, spec.gpus, labels.machine, plan->command);
+    code = pc_run_profiles_open(&s->planned, &spec, error);
+    if (!code) pc_run_profiles_use(&s->planned, &spec);
+    if (!code && s->request->writer == PLAN_WRITES_MEGATRON)
+        code = pc_megatron_write(&spec, text, error);
+    else if (!code)
+        pc_torchtitan_write(&spec, text);
+    pc_run_spec_free(&spec);
+    return !code && text->failed ? pc_error_no_memory(error) : code;
+}
+
+/* The plans as another program takes them, the best first. */
+static pc_code write_plans(session *s, pc_error *error) {
+    pc_text text = {.data = NULL};
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < s->answer.count && !code; i++) code = write_plan(s, i, &text, error);
+    if (!code && text.size > 0) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
+    pc_text_free(&text);
     return code;
 }
 
@@ -276,7 +305,7 @@ static int answer_request(const plan_request *r, bool *passes_on) {
     bool is_found = !code;
     if (!code) code = commit_results(&s, &error);
     if (code == PC_ERROR_INPUT && is_found) print_plans(&s, NULL); /* another file stands where the results should */
-    if (!code) code = print_plans(&s, &error);
+    if (!code) code = r->writer ? write_plans(&s, &error) : print_plans(&s, &error);
     int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
     if (!code && s.answer.count == 0 && has_goal(&s)) {
         report_usage("plan: no plan that was tried keeps to the deadline and the budget");

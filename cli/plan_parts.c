@@ -49,7 +49,7 @@ static pc_code add_commands(const plan_request *request, const pc_plan_scenario 
     for (int64_t i = 0; i < cells->count && !code; i++) {
         pc_plan_row *row = &cells->rows[i];
         char *command = NULL;
-        if (row->lacks_plan || cells->part == PC_PLAN_PART_SENSITIVITY) continue;
+        if (row->lacks_plan || cells->part == PC_PLAN_PART_SENSITIVITY || cells->part == PC_PLAN_PART_MIX) continue;
         code = plan_request_command(request, scenario, &row->found.choice, &command, error);
         row->command = command;
     }
@@ -78,8 +78,10 @@ static pc_code parse_axes(const pc_plan_scenario *scenario, const char *option, 
 static pc_code check_axes(const plan_request *request, const pc_plan_scenario *scenario, pc_error *error) {
     pc_plan_axis axes[PC_PLAN_AXES_MOST];
     int count = 0;
-    pc_code code = PC_OK;
-    if (request->each) code = parse_axes(scenario, "--each", request->each, axes, &count, error);
+    pc_plan_mix mix;
+    pc_code code = request->mix ? pc_plan_mix_parse(request->mix, &mix, error) : PC_OK;
+    if (code == PC_ERROR_INPUT) pc_error_place(error, "--seq-mix", 0, "");
+    if (!code && request->each) code = parse_axes(scenario, "--each", request->each, axes, &count, error);
     if (!code && request->map) code = parse_axes(scenario, "--map", request->map, axes, &count, error);
     if (!code && request->map && count != 2) {
         code = pc_error_set(error, PC_ERROR_INPUT, "%.40s: one axis; expected two, such as tp,pp", request->map);
@@ -115,17 +117,28 @@ static pc_code ask_axes(const plan_request *request, const asking *one, const ch
     return take(request, one->asker.scenario, code, parts, error);
 }
 
+static pc_code ask_mix(const plan_request *request, const asking *one, const pc_plan_row *plans, int64_t count,
+                       plan_parts *parts, pc_error *error) {
+    pc_plan_mix mix;
+    pc_plan_cells *cells = &parts->list[parts->count];
+    pc_code code = pc_plan_mix_parse(request->mix, &mix, error);
+    if (!code) code = pc_plan_ask_mix(&one->asker, &mix, plans, count, cells, error);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, "--seq-mix", 0, "");
+    return take(request, one->asker.scenario, code, parts, error);
+}
+
 pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                         const pc_plan_row *best, plan_parts *parts, pc_error *error) {
-    bool wants_changes = request->wants_changes && best;
-    if (!request->each && !request->map && !wants_changes) return PC_OK;
+                         const pc_plan_row *plans, int64_t count, plan_parts *parts, pc_error *error) {
+    bool wants_changes = request->wants_changes && count > 0, wants_mix = request->mix && count > 0;
+    if (!request->each && !request->map && !wants_changes && !wants_mix) return PC_OK;
     asking one;
     start(request, scenario, profiles, &one);
     pc_code code = ask_axes(request, &one, request->each, PC_PLAN_PART_EACH, parts, error);
     if (!code) code = ask_axes(request, &one, request->map, PC_PLAN_PART_MAP, parts, error);
+    if (!code && wants_mix) code = ask_mix(request, &one, plans, count, parts, error);
     if (!code && wants_changes) {
         pc_plan_cells *cells = &parts->list[parts->count];
-        code = take(request, scenario, pc_plan_ask_changes(&one.asker, best, request->plans_anew, cells, error), parts,
+        code = take(request, scenario, pc_plan_ask_changes(&one.asker, plans, request->plans_anew, cells, error), parts,
                     error);
     }
     end(&one);

@@ -16,9 +16,9 @@ typedef struct plan_parts {
 pc_code plan_parts_before(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
                           plan_parts *parts, const pc_plan_row **least, pc_error *error);
 
-/* Behind it: all else. `best` is plan 1, NULL if there is none. */
+/* Behind it: all else, of the `count` plans that were found. */
 pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                         const pc_plan_row *best, plan_parts *parts, pc_error *error);
+                         const pc_plan_row *plans, int64_t count, plan_parts *parts, pc_error *error);
 
 void plan_parts_free(plan_parts *parts);
 

@@ -25,10 +25,12 @@ static const char help_start[] =
     "follows dp\n"
     "      --each AXIS[,AXIS]     also the best plan of each value: gpus, machine, tp, schedule, ...\n"
     "      --map AXIS,AXIS        also a map of the best plan of each two values, such as tp,pp\n"
+    "      --seq-mix N:PART,...   also the plans with sequences of several lengths, such as 8k:0.8,128k:0.2\n"
     "      --sensitivity          also what 20% less and more of bandwidths, memory, rates and batch make of plan 1\n"
     "      --anew                 with --sensitivity also the best plan then\n"
     "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
-    "      --format FORMAT        table, csv or json (default table)\n"
+    "      --format FORMAT        table, csv or json (default table); or the plans as arguments of Megatron-LM\n"
+    "                             (megatron) or fields of torchtitan's configuration (torchtitan)\n"
     "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
@@ -74,6 +76,7 @@ enum {
     ALL_VARIANTS,
     EACH,
     MAP,
+    MIX,
     SENSITIVITY,
     ANEW,
     EXHAUSTIVE,
@@ -93,6 +96,7 @@ static const option_spec own_options[] = {
     [ALL_VARIANTS] = {"all-variants", 0, NULL},
     [EACH] = {"each", 0, "AXIS,..."},
     [MAP] = {"map", 0, "AXIS,AXIS"},
+    [MIX] = {"seq-mix", 0, "N:PART,..."},
     [SENSITIVITY] = {"sensitivity", 0, NULL},
     [ANEW] = {"anew", 0, NULL},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
@@ -164,6 +168,15 @@ static bool take_path(plan_request *request, const char *path) {
     return true;
 }
 
+/* table, csv and json, and behind them what others take. */
+static bool take_format(plan_request *request, const char *value) {
+    int index;
+    if (!argument_word("--format", "format", "table|csv|json|megatron|torchtitan", value, &index)) return false;
+    request->format = index < 3 ? (pc_format)index : PC_FORMAT_TABLE;
+    request->writer = index < 3 ? PLAN_WRITES_NONE : index == 3 ? PLAN_WRITES_MEGATRON : PLAN_WRITES_TORCHTITAN;
+    return true;
+}
+
 static bool is_model(const run_flag *flag) {
     return strcmp(flag->key, "model.from") == 0;
 }
@@ -194,7 +207,7 @@ static bool take_option(plan_request *request, int option, const char *value, co
         request->output = value;
         return true;
     case FORMAT:
-        return argument_format("--format", value, &request->format);
+        return take_format(request, value);
     case COLUMNS:
         return look_take_columns(&request->look, value, pc_plan_column_name);
     case COLOUR:
@@ -208,6 +221,9 @@ static bool take_option(plan_request *request, int option, const char *value, co
         return true;
     case MAP:
         request->map = value;
+        return true;
+    case MIX:
+        request->mix = value;
         return true;
     case SENSITIVITY:
         return request->wants_changes = true;

@@ -12,16 +12,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A plan as another program takes it, in place of the table. */
+typedef enum plan_writer { PLAN_WRITES_NONE, PLAN_WRITES_MEGATRON, PLAN_WRITES_TORCHTITAN } plan_writer;
+
 typedef struct plan_request {
     const char *path; /* of the scenario; NULL: options say everything */
     run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
+    plan_writer writer;
     look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet, wants_variants;
     const char *models; /* several, with commas between, of which the largest is wanted that keeps to a goal; or NULL */
     const char *each, *map; /* axes, as they were written; NULL: not asked */
+    const char *mix;        /* of lengths of sequences, likewise */
     bool wants_changes, plans_anew;
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;

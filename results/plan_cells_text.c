@@ -211,10 +211,20 @@ static void add_sensitivity(const pc_plan_report *report, const pc_plan_cells *c
     add_changes(report, cells, text);
 }
 
+/* ---- a mix of lengths ---- */
+
+static void add_mix(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
+    pc_plan_report of_part = pc_plan_report_of(report, cells);
+    pc_text_printf(text, "\nthese plans with the mix of lengths, the fastest first:\n");
+    add_each_table(&of_part, text);
+    add_lacking(report, cells, text);
+}
+
 void pc_plan_parts_add(const pc_plan_report *report, pc_text *text) {
     for (int i = 0; i < report->part_count; i++) {
         const pc_plan_cells *cells = &report->parts[i];
         if (cells->part == PC_PLAN_PART_EACH) add_each(report, cells, text);
+        if (cells->part == PC_PLAN_PART_MIX) add_mix(report, cells, text);
         if (cells->part == PC_PLAN_PART_MAP) add_map(report, cells, text);
         if (cells->part == PC_PLAN_PART_SENSITIVITY && cells->count > 1) add_sensitivity(report, cells, text);
     }

@@ -153,7 +153,7 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
         if (plan->part == PC_PLAN_PART_PLANS) snprintf(room, PC_PLAN_TEXT_SIZE, "%" PRId64, index + 1);
         return room;
     case EXTRA_LIMITS:
-        pc_plan_limits(plan, room);
+        if (plan->part != PC_PLAN_PART_MIX) pc_plan_limits(plan, room); /* means have no waits */
         return room;
     case EXTRA_BEHIND:
     case EXTRA_TIES:

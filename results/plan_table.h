@@ -44,10 +44,11 @@ typedef enum pc_plan_part {
     PC_PLAN_PART_EACH,
     PC_PLAN_PART_MAP,
     PC_PLAN_PART_SENSITIVITY,
+    PC_PLAN_PART_MIX,
     PC_PLAN_PARTS
 } pc_plan_part;
 
-/* "plan", "each", "map", "sensitivity". */
+/* "plan", "each", "map", "sensitivity", "mix". */
 const char *pc_plan_part_name(pc_plan_part part);
 
 /* Without a plan `found` is zero, and `row` says why in `message`. */

@@ -123,11 +123,17 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
 
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
+    return pc_plan_scenario_run_of_length(scenario, from, 0, rank, spec, labels, error);
+}
+
+pc_code pc_plan_scenario_run_of_length(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t seq_len,
+                                       int64_t rank, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
     if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
     if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting.given[PC_KEY_OFFLOAD_MODULES] = false;
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
+    if (seq_len > 0) pc_setting_set(&setting, PC_KEY_SEQ_LEN, (pc_value){.whole = seq_len});
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
     labels->run = rank;

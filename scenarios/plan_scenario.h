@@ -63,6 +63,10 @@ pc_plan_goal pc_plan_scenario_goal(const pc_plan_scenario *scenario);
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
+/* The same with sequences of another length; 0: the setting's. */
+pc_code pc_plan_scenario_run_of_length(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t seq_len,
+                                       int64_t rank, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
+
 /* Hands over the keys of a setting, "tp" and "8", that make a choice's run of this scenario: what the setting fixes is
  * left out. A path counts from where we are. */
 typedef void pc_plan_put(void *context, const char *key, const char *value);

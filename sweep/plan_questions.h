@@ -35,6 +35,24 @@ pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, p
 pc_code pc_plan_ask_changes(const pc_plan_asker *asker, const pc_plan_row *best, bool plans_anew, pc_plan_cells *cells,
                             pc_error *error);
 
+/* Sequences of several lengths, each so large a part of all tokens. Every iteration has one length, and as many tokens
+ * as one of the longest: a microbatch of sequences half as long has twice as many. */
+enum { PC_PLAN_LENGTHS_MOST = 8 };
+typedef struct pc_plan_mix {
+    int64_t length[PC_PLAN_LENGTHS_MOST];
+    double weight[PC_PLAN_LENGTHS_MOST]; /* together 1 */
+    int count;
+} pc_plan_mix;
+
+/* "8k:0.8,128k:0.2"; PC_ERROR_INPUT if lengths do not divide the longest. */
+pc_code pc_plan_mix_parse(const char *text, pc_plan_mix *mix, pc_error *error);
+
+/* What the plans are with such a mix, those that are fastest then first: a row each, of which tokens a second, MFU and
+ * all that a token or the training takes are means, and the memory is the largest. Those that cannot be with some
+ * length lack a plan. Of `plans` alone: which are best by themselves is not asked of all others. */
+pc_code pc_plan_ask_mix(const pc_plan_asker *asker, const pc_plan_mix *mix, const pc_plan_row *plans, int64_t count,
+                        pc_plan_cells *cells, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

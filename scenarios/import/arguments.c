@@ -20,7 +20,7 @@ static void write_name(const char *text, size_t length, char name[PC_ARGUMENT_NA
         if (text[i] == '.') start = i + 1;
     while (start < length && text[start] == '-') start++;
     for (size_t i = start; i < length && size < PC_ARGUMENT_NAME_SIZE - 1; i++)
-        name[size++] = text[i] == '_' ? '-' : (char)tolower((unsigned char)text[i]);
+        name[size++] = (char)(text[i] == '_' ? '-' : tolower((unsigned char)text[i]));
     name[size] = '\0';
 }
 

@@ -486,6 +486,38 @@ class Words(Plan):
         self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {results}: nothing to draw a map of; expected results of "
                                                              "`pipecast plan --map AXIS,AXIS -o`\n"))
 
+    def test_mix(self):
+        """Means by hand, of runs with as many tokens an iteration; the fastest first."""
+        path, lengths = self.write(PLAN), {128: 0.2, 256: 0.3, 512: 0.5}
+        mix = ",".join(f"{n}:{2 * weight}" for n, weight in lengths.items())
+        found = self.plan(path, "--seq-mix", mix, "--top", "4", "--tokens", "1B")
+        rates = []
+        for row in found["mix"]:
+            plan = found["plans"][int(row["what"].split()[1]) - 1]
+            seconds, memory = 0, 0
+            for n, weight in lengths.items():
+                sets = [f"setting.model.seq_len={n}", f"setting.global_batch={plan['global_batch'] * 512 // n}",
+                        f"setting.microbatch_size={int(plan['microbatch_size']) * 512 // n}"]
+                run_, = self.rows(*shlex.split(plan["command"])[2:], *[word for text in sets for word in ("--set", text)])
+                if run_["status"] != "ok":
+                    break
+                seconds += weight / run_["tokens_per_s_per_gpu"]
+                memory = max(memory, run_["memory_gib_max"])
+            else:
+                self.assertAlmostEqual(row["tokens_per_s_per_gpu"] * seconds, 1, places=9)
+                self.assertAlmostEqual(row["training_days"] / (1e9 * seconds / 8 / 86400), 1, places=9)
+                self.assertEqual(row["memory_gib_max"], memory)
+                rates.append(row["tokens_per_s_per_gpu"])
+                continue
+            self.assertNotEqual(row["status"], "ok")
+        self.assertEqual(rates, sorted(rates, reverse=True))
+        self.assertTrue(rates)
+        for bad, message in (("512", "512: expected lengths with their parts of the tokens, such as 8k:0.8,128k:0.2, at most 8"),
+                             ("512:1,100:1", "100 does not divide 512; expected lengths that do"),
+                             ("256:1", "the longest is 256, and plans are of 512; expected --seq-len 256")):
+            done = run("plan", path, "--seq-mix", bad)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: --seq-mix: {message}\n"))
+
     def test_goal(self):
         """The fewest GPUs within a deadline; and none."""
         path = self.write(PLAN)
