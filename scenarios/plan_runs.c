@@ -2,6 +2,7 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
+#include "models/training/iteration_spec.h"
 #include "models/workload/layout.h"
 #include "scenarios/expand.h"
 #include "scenarios/library_private.h"
@@ -121,6 +122,21 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }
 
+static void set_choice(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_setting *setting) {
+    if (from->shard_group == 0) setting->given[PC_KEY_SHARD_GROUP] = false;
+    if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting->given[PC_KEY_OFFLOAD_MODULES] = false;
+    for (pc_choice c = 0; c < PC_CHOICES; c++)
+        if (is_said(scenario, from, c)) pc_setting_set(setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
+}
+
+/* Of choices whose passes cannot run together it is as if nobody had asked. */
+static bool leave_pairs(pc_run_spec *spec) {
+    pc_iteration_spec *x = &spec->iteration;
+    if (!x->overlaps_pairs || pc_iteration_can_pair(x)) return false;
+    x->overlaps_pairs = x->delays_weights = false;
+    return true;
+}
+
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     return pc_plan_scenario_run_of_length(scenario, from, 0, rank, spec, labels, error);
@@ -129,13 +145,11 @@ pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_pla
 pc_code pc_plan_scenario_run_of_length(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t seq_len,
                                        int64_t rank, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
-    if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
-    if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting.given[PC_KEY_OFFLOAD_MODULES] = false;
-    for (pc_choice c = 0; c < PC_CHOICES; c++)
-        if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
+    set_choice(scenario, from, &setting);
     if (seq_len > 0) pc_setting_set(&setting, PC_KEY_SEQ_LEN, (pc_value){.whole = seq_len});
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
+    leave_pairs(spec);
     labels->run = rank;
     snprintf(labels->scenario, sizeof labels->scenario, "%s", pc_plan_scenario_name(scenario));
     snprintf(labels->name, sizeof labels->name, "plan-%" PRId64, rank);
@@ -205,6 +219,24 @@ static void write_value(pc_choice choice, pc_value value, char text[64]) {
         snprintf(text, 64, "%" PRId64, value.whole);
 }
 
+/* What the choice does not have of what the scenario asks for. */
+static pc_code put_pairs(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_plan_put *put, void *context,
+                         pc_error *error) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_setting setting = pc_plan_base_setting(scenario, from->base);
+    if (!pc_setting_has(&setting, PC_KEY_OVERLAP_PAIRS)) return PC_OK;
+    set_choice(scenario, from, &setting);
+    pc_code code = pc_setting_expand(&setting, &spec, &labels, error);
+    if (code) return code;
+    if (leave_pairs(&spec)) {
+        put(context, pc_key_path(PC_KEY_OVERLAP_PAIRS), "false");
+        if (pc_setting_has(&setting, PC_KEY_DELAY_WGRAD)) put(context, pc_key_path(PC_KEY_DELAY_WGRAD), "false");
+    }
+    pc_run_spec_free(&spec);
+    return PC_OK;
+}
+
 pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_plan_put *put,
                              void *context, pc_error *error) {
     char text[64];
@@ -221,5 +253,5 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
             put(context, pc_key_path(pc_choice_rule_of(c).key), text);
         }
     }
-    return code;
+    return code ? code : put_pairs(scenario, from, put, context, error);
 }

@@ -19,14 +19,14 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3024, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 3040, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 2344, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 296,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 184, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 200, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
@@ -162,6 +162,7 @@ static const field of_cluster[] = {
     ITERATION(cut.etp),
     ITERATION(cut.dispatcher),
     ITERATION(cut.fp8_dispatch),
+    ITERATION(cut.overlaps_shared),
     ITERATION(cut.moe_load),
     ITERATION_REAL(cut.moe_load_exponent),
     ITERATION_REAL(cut.memory_quantile),
@@ -244,6 +245,8 @@ static const field of_cluster[] = {
     ITERATION(goal),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
+    ITERATION(overlaps_pairs),
+    ITERATION(delays_weights),
     ITERATION(pipelines_tp),
     ITERATION(overlaps_gradients),
     ITERATION_REAL(overlap_slowdown),
