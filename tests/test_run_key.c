@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3040, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2344, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3048, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2352, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 296,
+_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -193,6 +193,8 @@ static const field of_cluster[] = {
     ITERATION(cut.fuses_operations),
     ITERATION(cut.compiles),
     ITERATION(cut.kernels),
+    ITERATION(cut.tp_inputs),
+    ITERATION(cut.loss_buffers),
     ITERATION(unit),
     ITERATION(cut.layout),
     ITERATION(cut.gradient_bytes),
