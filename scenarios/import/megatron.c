@@ -33,22 +33,6 @@ static const known_argument known[] = {
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
-bool pc_megatron_line(int index, const char **names, pc_megatron_class *class, char what[512]) {
-    if (index >= KNOWN) return false;
-    const known_argument *line = &known[index];
-    *names = line->names;
-    *class = line->kind == NONE  ? PC_MEGATRON_NO_EFFECT
-             : line->kind == NOT ? PC_MEGATRON_NOT_MODELLED
-                                 : PC_MEGATRON_USED;
-    if (line->kind == NUMBER || line->kind == WORD)
-        snprintf(what, 512, "`%s`", line->key);
-    else if (line->key)
-        snprintf(what, 512, "`%s: %s`%s", line->key, line->words, line->kind == FLAG_OFF ? " if it is off" : "");
-    else
-        snprintf(what, 512, "%s", line->words);
-    return true;
-}
-
 /* ---- single arguments ---- */
 
 static bool is_nothing(const char *value) {
