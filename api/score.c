@@ -176,7 +176,8 @@ static void name_own(const own_columns *own, pipecast_results *made) {
     size_t place = 0;
     char *name = made->field_texts;
     for (int i = 0; i < own->count; i++) {
-        strcpy(name, own->measured->column[own->column[i]]);
+        size_t name_size = strlen(own->measured->column[own->column[i]]) + 1;
+        memcpy(name, own->measured->column[own->column[i]], name_size);
         made->fields[i] = (pc_field){.name = name,
                                      .unit = "",
                                      .description = "as the table of measured runs has it",
@@ -185,7 +186,7 @@ static void name_own(const own_columns *own, pipecast_results *made) {
                                      .size = own->size[i],
                                      .is_optional = true};
         place += own->size[i];
-        name += strlen(name) + 1;
+        name += name_size;
     }
 }
 

@@ -1,6 +1,5 @@
 /* What one forecast costs a program that calls the library: load a scenario of overrides alone, run it, read a number.
  * one_call N prints the least microseconds of a call over N of them. python/pipecast does the same in one_call.py. */
-#define _POSIX_C_SOURCE 200809L
 #include <pipecast.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static double call(void) {
 }
 
 int main(int argc, char **argv) {
-    long count = argc > 1 ? atol(argv[1]) : 1000;
+    long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
     double least_us = 1e30;
     for (long i = 0; i < count; i++) {
         double begin_us = now_us();

@@ -2,8 +2,10 @@
  * file. The linker gives whoever says `stderr` this (--wrap); they are filled in before anything is called. */
 #include <stdio.h>
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names. */
 extern FILE *__real_stdin, *__real_stdout, *__real_stderr;
 FILE *__wrap_stdin, *__wrap_stdout, *__wrap_stderr;
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 __attribute__((constructor)) static void fill_in(void) {
     __wrap_stdin = __real_stdin;
