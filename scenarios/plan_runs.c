@@ -214,5 +214,7 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
             put(context, pc_key_path(pc_choice_rule_of(c).key), text);
         }
     }
+    if (!code && from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
+        put(context, pc_key_path(PC_KEY_SEARCH_EFFORT), "quick");
     return code;
 }
