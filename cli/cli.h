@@ -16,7 +16,8 @@ enum { EXIT_DONE = 0, EXIT_DID_NOT_FIT = 1, EXIT_BAD_INPUT = 2, EXIT_MACHINE = 3
 typedef int command_function(int argc, char **argv);
 
 command_function command_calibrate, command_calibrate_rank, command_compare, command_run, command_schedule,
-    command_figure, command_list, command_profile, command_export, command_merge, command_plan, command_score;
+    command_figure, command_list, command_profile, command_export, command_import, command_merge, command_plan,
+    command_score;
 
 /* Prints "pipecast: <message>" on standard error and returns the exit status that goes with the error. */
 int report(const pc_error *error);

@@ -19,7 +19,7 @@ bool look_take_colour(look_request *request, const char *value);
 bool look_take_columns(look_request *request, const char *value, pc_column_namer *name_of);
 
 /* Sentences below what all rows have in common, in room of their own. */
-enum { LOOK_NOTES_MAX = 16, LOOK_NOTE_SIZE = 512 };
+enum { LOOK_NOTES_MAX = 16, LOOK_NOTE_SIZE = PC_IMPORT_NOTE_SIZE };
 typedef struct look_notes {
     char text[LOOK_NOTES_MAX][LOOK_NOTE_SIZE];
     const char *list[LOOK_NOTES_MAX];

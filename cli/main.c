@@ -29,6 +29,7 @@ static const char help[] =
     "  export RESULTS.h5         a run for a trace viewer, or the table of runs as csv or json\n"
     "  compare A.h5 B.h5         in what two results files differ, run by run and column by column\n"
     "  merge OUT.h5 SHARD.h5...  several shards of a sweep into one results file\n"
+    "  import FORMAT FILE...     what others wrote as files of ours: models, settings, traces of profilers\n"
     "  calibrate                 measure this machine's GPU, and write a profile of it\n"
     "  profile show|fit|compare|tune  what was measured: look at it, fit others' numbers, compare two, fit whole runs\n"
     "  list WHAT                 list schedules, models, machines, scenarios, or the keys of these\n"
@@ -58,6 +59,7 @@ static const command commands[] = {
     {"schedule", command_schedule},
     {"figure", command_figure},
     {"export", command_export},
+    {"import", command_import},
     {"list", command_list},
     {"merge", command_merge},
     {"profile", command_profile},
@@ -75,6 +77,7 @@ static const char *const other_names[][2] = {
     {"figure", "draw"},
     {"compare", "diff"},
     {"calibrate", "measure"},
+    {"import", "convert"},
     {"score", "judge"},
     {"score", "validate"},
     {"list models", "models"},
@@ -85,8 +88,8 @@ static const char *const other_names[][2] = {
 };
 
 #define EXPECTED                                                                                                       \
-    "expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or "        \
-    "--version"
+    "expected run, plan, score, schedule, figure, export, compare, merge, import, calibrate, profile, list, --help "   \
+    "or --version"
 
 /* If a standard stream is closed, the next file that is opened would take its number, and get what belongs on the
  * stream. So its place is taken by something that can only be used the other way round: using it fails, as it would

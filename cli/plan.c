@@ -150,8 +150,10 @@ static pc_code commit_results(session *s, pc_error *error) {
 
 static pc_code print_plans(const session *s, pc_error *error) {
     pc_model_assumed assumed;
+    char import[PC_IMPORT_NOTE_SIZE];
     look_notes notes = {.count = 0};
     look_note_assumed(&notes, &assumed, pc_plan_scenario_assumed(s->scenario, &assumed), false);
+    if (pc_plan_scenario_import_note(s->scenario, import)) look_note(&notes, "%s", import);
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,

@@ -193,6 +193,12 @@ static void note_assumed(const session *s, look_notes *notes) {
                           files > 1 || pc_scenario_has_models(s->scenarios[i]));
 }
 
+static void note_imports(const session *s, look_notes *notes) {
+    char text[PC_IMPORT_NOTE_SIZE];
+    for (int i = 0; i < s->request->path_count; i++)
+        for (int k = 0; pc_scenario_import_note(s->scenarios[i], k, text); k++) look_note(notes, "%s", text);
+}
+
 /* Runs that fit, by the way in which they were worked out; and what their intervals say. */
 static pc_code look_at_rows(const session *s, int64_t count[PC_ENGINE_WAYS], doubt *intervals, pc_error *error) {
     pc_run_row row;
@@ -227,6 +233,7 @@ static pc_code print_table(session *s, pc_error *error) {
     const char *swept[PC_SCENARIO_SWEPT_MAX];
     look_notes notes = {.count = 0};
     note_assumed(s, &notes);
+    note_imports(s, &notes);
     pc_code code = r->format == PC_FORMAT_TABLE ? note_rows(s, &notes, error) : PC_OK;
     if (code) return code;
     pc_table_look look = look_of(&r->look, &notes);

@@ -4,6 +4,7 @@
 #include "cli/schedule_answer.h"
 #include "engine/alloc.h"
 #include "models/workload/activation_memory.h"
+#include "scenarios/pass_times_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,13 @@
 
 static const char help[] =
     "usage: pipecast schedule NAME|FILE.csv|--block FILE.yaml -p DEVICES -m MICROBATCHES [OPTIONS]\n"
+    "       pipecast schedule NAME|best --times FILE -m MICROBATCHES [OPTIONS]\n"
     "\n"
     "Generates the schedule NAME (pipecast list schedules), loads FILE.csv as PyTorch's pipelining runtime writes it, "
     "or\n"
     "makes one of a building block of your own; checks it, replays it, and says what it costs.\n"
+    "`best` tries every name that measured stages (--times FILE) can have within --memory-limit, and takes the "
+    "shortest.\n"
     "\n"
     "  -p, --devices DEVICES       pipeline stages\n"
     "  -m, --microbatches N        microbatches of an iteration\n"
@@ -25,7 +29,8 @@ static const char help[] =
     "      --times F,B,W           times of a whole stage's passes, in any one unit (default 1,1,1); or "
     "F,B,W/F,B,W/..., "
     "of each\n"
-    "                              stage, or of each part of the model; F,B,W*6 stands for six of them\n"
+    "                              stage, or of each part of the model; F,B,W*6 stands for six of them; or a FILE of\n"
+    "                              measured ones (.yaml, .json, .csv; `pipecast import kineto` writes such)\n"
     "      --vocab-times S,T       times of S and T on every stage, of schedules that share the output layer (default "
     "0,0)\n"
     "      --comm T                time of a transfer between neighbours, in the same unit (default 0)\n"
@@ -33,7 +38,8 @@ static const char help[] =
     "      --keep FRACTION         how much of it F keeps where the schedule recomputes (default 2/34, a layer's "
     "input)\n"
     "      --memory-limit X        the most activations a device may hold, in microbatches of a stage; or X,X,... one "
-    "a device\n"
+    "a device;\n"
+    "                              of measured passes all that a device may hold, such as 60GiB\n"
     "      --out-of-memory KIND    what a pass does that does not fit into --memory-limit: fail (default), or wait "
     "until "
     "others\n"
@@ -62,7 +68,8 @@ static const char help[] =
     "      --format FORMAT         table, json, text (the passes), torch-csv or block (default table)\n"
     "      --figure FILE           draw building block, timeline and memory: .svg, .png or .pdf\n"
     "\n"
-    "example: pipecast schedule 1f1b -p 8 -m 24 --times 18.522,18.086,9.337 --comm 0.601 --format json\n";
+    "example: pipecast schedule 1f1b -p 8 -m 24 --times 18.522,18.086,9.337 --comm 0.601 --format json\n"
+    "example: pipecast schedule best -m 24 --times times.yaml --memory-limit 60GiB --format torch-csv\n";
 
 /* ---- arguments ---- */
 
@@ -175,9 +182,11 @@ static bool parse_group(const char *text, char *group, schedule_request *r, int6
     return true;
 }
 
-/* One F,B,W for all stages, or a list of them. */
+/* One F,B,W for all stages, or a list of them; or a file of measured ones. */
 static bool parse_times(const char *text, schedule_request *r) {
     enum { PARTS_MAX = 65536, LENGTH_MAX = 1 << 20 };
+    r->times_file = pc_pass_times_is_file(text) ? text : NULL;
+    if (r->times_file) return true;
     char *copy = strnlen(text, LENGTH_MAX) < LENGTH_MAX ? strdup(text) : NULL, *rest = copy;
     pc_free(r->part_times);
     r->units.part_count = 0;
@@ -367,8 +376,9 @@ static bool take_option(schedule_request *r, int option, const char *value) {
 static int answer_request(schedule_request *r) {
     pc_error error = {0};
     answer a = {.request = r};
+    schedule_request tried;
     int status = EXIT_DONE;
-    pc_code code = work_out(r, &a, &status, &error);
+    pc_code code = asks_for_best(r) ? find_best(r, &tried, &a, &status, &error) : work_out(r, &a, &status, &error);
     bool is_there = !code && status == EXIT_DONE;
     if (is_there) code = draw_answer(&a, &error);
     if (is_there && !code) code = print_answer(&a, &error);
@@ -400,6 +410,8 @@ static bool complete_scatter(schedule_request *r) {
 }
 
 static int judge_request(schedule_request *r) {
+    pc_error error = {0};
+    if (r->times_file && take_measured(r, &error)) return report(&error);
     if (r->name && r->block)
         return report_usage("--block: stands beside the name '%s'; expected one of the two", r->name);
     if (r->block_steps >= 0 && !r->block) return report_usage("--block-steps: no block; expected it with --block FILE");
@@ -434,5 +446,6 @@ int command_schedule(int argc, char **argv) {
     int status = take_arguments(argc, argv, &r);
     pc_free(r.part_times);
     pc_free(r.slice_shares);
+    pc_pass_times_free(&r.measured);
     return status;
 }

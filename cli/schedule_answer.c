@@ -26,19 +26,25 @@ static pc_code read_limit(const char *word, double *limit, pc_error *error) {
                         word);
 }
 
-static pc_code read_limits(char *text, int devices, double *limit, pc_error *error) {
+static pc_code read_limits(const schedule_request *r, char *text, int devices, double *limit, pc_error *error) {
     int count = 0;
     for (char *word; (word = strsep(&text, ",")); count++) {
         double number;
-        pc_code code = read_limit(word, &number, error);
+        int device = count < devices ? count : 0;
+        pc_code code =
+            counts_bytes(r) ? read_size_limit(r, word, device, &number, error) : read_limit(word, &number, error);
         if (code) return code;
         if (count < devices) limit[count] = number;
     }
     if (count != 1 && count != devices)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "--memory-limit: %d numbers; expected one, or one for each of %d devices", count, devices);
-    for (int d = 1; d < devices && count == 1; d++) limit[d] = limit[0];
-    return PC_OK;
+    pc_code code = PC_OK;
+    for (int d = 1; d < devices && count == 1 && !code; d++) {
+        limit[d] = limit[0];
+        if (counts_bytes(r)) code = read_size_limit(r, r->memory_limit, d, &limit[d], error); /* less what it holds */
+    }
+    return code;
 }
 
 /* Of every device, in microbatches, into limit[0 .. devices-1]: infinite where none was given. */
@@ -47,7 +53,7 @@ static pc_code read_limits_of(const schedule_request *r, int devices, double *li
     if (!r->memory_limit) return PC_OK;
     char *copy = strdup(r->memory_limit);
     if (!copy) return pc_error_no_memory(error);
-    pc_code code = read_limits(copy, devices, limit, error);
+    pc_code code = read_limits(r, copy, devices, limit, error);
     free(copy);
     return code;
 }
@@ -185,8 +191,17 @@ static pc_code count_limits(const schedule_request *r, int devices, answer *a, p
     a->limit_bytes = pc_alloc((size_t)devices, sizeof *a->limit_bytes);
     if (!a->limit_bytes) return pc_error_no_memory(error);
     for (int d = 0; d < devices; d++)
-        a->limit_bytes[d] = a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes) : PC_NO_LIMIT;
+        a->limit_bytes[d] = a->limit[d] < 0.0   ? 0
+                            : a->limit[d] < 1e9 ? (int64_t)(a->limit[d] * a->report.microbatch_bytes)
+                                                : PC_NO_LIMIT;
     return PC_OK;
+}
+
+static pc_code prepare_limits(const schedule_request *r, int devices, answer *a, pc_error *error) {
+    a->limit = pc_alloc((size_t)devices, sizeof *a->limit);
+    if (!a->limit) return pc_error_no_memory(error);
+    pc_code code = read_limits_of(r, devices, a->limit, error);
+    return code ? code : count_limits(r, devices, a, error);
 }
 
 static pc_code check_part_times(const schedule_request *r, const pc_unit_shape *shape, pc_error *error) {
@@ -204,6 +219,10 @@ static pc_code check_part_times(const schedule_request *r, const pc_unit_shape *
 
 /* Costs and limits for the shape. */
 static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error) {
+    if (r->times_file) {
+        pc_code code = prepare_measured(r, shape, a, error);
+        return code ? code : prepare_limits(r, shape->devices, a, error);
+    }
     pc_code code = check_part_times(r, shape, error);
     if (code) return code;
     a->report.time_unit_ps = pc_unit_ticks(&r->units, shape);
@@ -212,10 +231,7 @@ static pc_code prepare(const schedule_request *r, const pc_unit_shape *shape, an
                             "--times, --comm: too large or too far apart; expected all passes together to last less "
                             "than 10^18 times the shortest of them");
     a->report.microbatch_bytes = (double)PC_UNIT_CHUNK_BYTES * pc_placement_visited(shape->placement, shape->chunks);
-    a->limit = pc_alloc((size_t)shape->devices, sizeof *a->limit);
-    if (!a->limit) return pc_error_no_memory(error);
-    code = read_limits_of(r, shape->devices, a->limit, error);
-    if (!code) code = count_limits(r, shape->devices, a, error);
+    code = prepare_limits(r, shape->devices, a, error);
     return code ? code : pc_unit_costs_make(&r->units, shape, a->report.time_unit_ps, &a->costs, error);
 }
 
@@ -385,7 +401,7 @@ pc_code work_out(schedule_request *r, answer *a, int *status, pc_error *error) {
     a->report.describes_block = a->given != NULL;
     a->report.keeps_grid = keeps_grid(a);
     a->report.goal = goal_of(r, generator);
-    a->report.has_part_times = r->units.part_count > 0;
+    a->report.has_part_times = r->units.part_count > 0 || r->times_file;
     a->report.memory_limit = r->memory_limit ? a->limit : NULL;
     a->report.replay = &a->replay;
     a->report.improvement = r->improves ? &a->improvement : NULL;

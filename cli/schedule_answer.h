@@ -8,6 +8,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/given_block.h"
 #include "models/schedule/improve.h"
+#include "models/schedule/pass_times.h"
 #include "models/schedule/replay.h"
 #include "models/schedule/robust.h"
 #include "models/schedule/steady.h"
@@ -28,7 +29,11 @@ typedef struct schedule_request {
     int64_t slices;                        /* of a microbatch; likewise */
     const char *slice_times;               /* a number a slice; NULL if not given */
     pc_unit_costs units;
-    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; NULL if not given */
+    const char *times_file;   /* measured passes, in place of units' times; NULL if not given */
+    pc_pass_times measured;   /* of that file, owned */
+    bool keeps_quiet;         /* of limits that are too little, as whoever tries many schedules wants */
+    const char *memory_limit; /* one number, or one a device, in microbatches of a stage; of measured passes sizes, such
+                               * as 60GiB, of all that a device holds. NULL if not given */
     schedule_format format;
     const char *figure;
     pc_engine_mode engine;
@@ -46,7 +51,7 @@ typedef struct schedule_request {
 /* An answer before it is printed; the report points to the schedule and the replay. */
 typedef struct answer {
     const schedule_request *request;
-    double *limit;        /* a number a device, in microbatches; infinite: none */
+    double *limit; /* a number a device, in microbatches (of measured passes: GiB) of activations; infinite: none */
     int64_t *limit_bytes; /* the same as pc_memory_limit has it; NULL if no limit was given */
     pc_costs costs;
     pc_given_block *given; /* the block of one's own; NULL if there is none */
@@ -72,6 +77,27 @@ void free_answer(answer *a);
  * stops. */
 pc_memory_limit limit_of_replay(const answer *a);
 double in_microbatches(const answer *a, int64_t bytes);
+
+/* ---- in schedule_measured.c: passes that were measured ---- */
+
+/* Reads the file; its number of stages is that of devices, and its scatter the jitter, if nobody says. */
+pc_code take_measured(schedule_request *r, pc_error *error);
+
+/* Whether memory counts in bytes: all of them say what F takes. */
+bool counts_bytes(const schedule_request *r);
+
+/* One word of --memory-limit, as GiB that device `d` has for activations. */
+pc_code read_size_limit(const schedule_request *r, const char *word, int device, double *limit, pc_error *error);
+
+/* Costs, and the units of the report. */
+pc_code prepare_measured(const schedule_request *r, const pc_unit_shape *shape, answer *a, pc_error *error);
+
+/* ---- in schedule_best.c ---- */
+
+/* Whether the name is that of all schedules together; and the answer of the one whose span is the shortest of those
+ * that measured stages can have, within the limit. `tried` has room for the request, which the answer points to. */
+bool asks_for_best(const schedule_request *r);
+pc_code find_best(const schedule_request *r, schedule_request *tried, answer *best, int *status, pc_error *error);
 
 /* ---- in schedule_slices.c ---- */
 

@@ -43,12 +43,13 @@ pc_code draw_answer(const answer *a, pc_error *error) {
     if (!a->request->figure) return PC_OK;
     snprintf(title, sizeof title, "%s: %d devices, %d microbatches", schedule->name, schedule->devices,
              schedule->microbatches);
-    pc_write_message(
-        subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan); at most %.4g microbatches held",
-        a->replay.bubble_rate_span, a->replay.bubble_rate_makespan, in_microbatches(a, a->replay.peak_bytes));
+    const char *memory_unit = a->report.memory_unit ? a->report.memory_unit : "microbatches";
+    pc_write_message(subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan); at most %.4g %s held",
+                     a->replay.bubble_rate_span, a->replay.bubble_rate_makespan,
+                     in_microbatches(a, a->replay.peak_bytes), memory_unit);
     pc_timeline timeline = {.title = title,
                             .subtitle = subtitle,
-                            .time_unit = "",
+                            .time_unit = a->report.time_unit ? a->report.time_unit : "",
                             .time_unit_ps = a->report.time_unit_ps,
                             .devices = schedule->devices,
                             .chunks = schedule->chunks,
@@ -58,12 +59,24 @@ pc_code draw_answer(const answer *a, pc_error *error) {
                             .explains_block = a->given != NULL,
                             .memory = true,
                             .memory_unit_bytes = a->report.microbatch_bytes,
-                            .memory_unit = "microbatches"};
+                            .memory_unit = memory_unit};
     return pc_figure_timeline(&timeline, a->request->figure, error);
+}
+
+/* Of measured passes the limit is of all that a device holds. */
+static int report_too_few_bytes(const answer *a, int device, double enough) {
+    int64_t held = a->report.held_bytes && a->report.held_bytes[device] > 0 ? a->report.held_bytes[device] : 0;
+    report_usage("--memory-limit: %s is too little for %s: device %d needs %.4g GiB for activations and holds %.4g GiB "
+                 "beside; expected at least %.4gGiB",
+                 a->request->memory_limit, a->request->name, device, enough, in_microbatches(a, held),
+                 enough + in_microbatches(a, held));
+    return EXIT_DID_NOT_FIT;
 }
 
 int report_too_little(const answer *a, int device, double enough) {
     char least[32], where[48] = ""; /* as many digits as it takes to be accepted */
+    if (a->request->keeps_quiet) return EXIT_DID_NOT_FIT;
+    if (counts_bytes(a->request)) return report_too_few_bytes(a, device, enough);
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(least, sizeof least, "%.*g", digits, enough);
         if (strtod(least, NULL) >= enough) break;
@@ -76,6 +89,7 @@ int report_too_little(const answer *a, int device, double enough) {
 
 int report_standstill(const answer *a) {
     const pc_out_of_memory *oom = &a->replay.oom;
+    if (a->request->keeps_quiet) return EXIT_DID_NOT_FIT;
     char name[PC_PASS_NAME_SIZE];
     pc_pass_name(&a->schedule, oom->pass, name);
     report_usage(

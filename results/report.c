@@ -230,9 +230,23 @@ static void add_memory_limit(const pc_schedule_report *report, pc_text *text) {
     pc_text_printf(text, "]");
 }
 
+static void add_held(const pc_schedule_report *report, pc_text *text) {
+    for (int d = 0; d < report->schedule->devices; d++) {
+        pc_text_printf(text, d ? "," : ",\"held\":[");
+        if (report->held_bytes[d] < 0)
+            pc_text_printf(text, "null");
+        else
+            add_number(text, in_microbatches(report, report->held_bytes[d]));
+    }
+    pc_text_printf(text, "]");
+}
+
 static void add_json(const pc_schedule_report *report, pc_text *text) {
     const pc_replay *replay = report->replay;
     add_shape(text, report->schedule);
+    if (report->time_unit) pc_text_printf(text, ",\"time_unit\":\"%s\"", report->time_unit);
+    if (report->memory_unit) pc_text_printf(text, ",\"memory_unit\":\"%s\"", report->memory_unit);
+    if (report->held_bytes) add_held(report, text);
     add_field(text, "span", in_units(report, replay->span_ps));
     add_field(text, "makespan", in_units(report, replay->makespan_ps));
     add_field(text, "bubble_rate_span", replay->bubble_rate_span);
@@ -332,6 +346,24 @@ static void add_steady_line(const pc_schedule_report *report, pc_text *text) {
                    steady->interval_ps / report->time_unit_ps, pc_steady_bubble_rate(steady));
 }
 
+static void add_memory_lines(const pc_schedule_report *report, pc_text *text) {
+    const pc_replay *replay = report->replay;
+    pc_text_printf(text, "  peak activation        %.6g %s\n", in_microbatches(report, replay->peak_bytes),
+                   report->memory_unit ? report->memory_unit : "of a stage's microbatches");
+    pc_text_printf(text, "  device by device      ");
+    for (int d = 0; d < replay->devices; d++)
+        pc_text_printf(text, " %.4g", in_microbatches(report, replay->device_peak_bytes[d]));
+    pc_text_printf(text, "\n");
+    if (!report->held_bytes) return;
+    pc_text_printf(text, "  held beside that      ");
+    for (int d = 0; d < replay->devices; d++)
+        if (report->held_bytes[d] < 0)
+            pc_text_printf(text, " ?");
+        else
+            pc_text_printf(text, " %.4g", in_microbatches(report, report->held_bytes[d]));
+    pc_text_printf(text, "\n");
+}
+
 static void add_lines(const pc_schedule_report *report, pc_text *text) {
     const pc_schedule *schedule = report->schedule;
     const pc_replay *replay = report->replay;
@@ -343,8 +375,9 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     if (parts > 1 || !has_slices) pc_text_printf(text, "%d chunk%s a device, ", parts, parts > 1 ? "s" : "");
     if (has_slices) pc_text_printf(text, "%d slice%s a microbatch, ", slices, slices > 1 ? "s" : "");
     pc_text_printf(text, "placement %s\n", pc_placement_name(schedule->placement));
-    pc_text_printf(text, "  span                   %.10g\n", in_units(report, replay->span_ps));
-    pc_text_printf(text, "  makespan               %.10g\n", in_units(report, replay->makespan_ps));
+    const char *unit = report->time_unit ? report->time_unit : "", *space = report->time_unit ? " " : "";
+    pc_text_printf(text, "  span                   %.10g%s%s\n", in_units(report, replay->span_ps), space, unit);
+    pc_text_printf(text, "  makespan               %.10g%s%s\n", in_units(report, replay->makespan_ps), space, unit);
     pc_text_printf(text, "  bubble rate, span      %.4f\n", replay->bubble_rate_span);
     pc_text_printf(text, "  bubble rate, makespan  %.4f\n", replay->bubble_rate_makespan);
     if (report->goal && strcmp(report->goal, "span") != 0)
@@ -353,12 +386,8 @@ static void add_lines(const pc_schedule_report *report, pc_text *text) {
     add_steady_line(report, text);
     if (report->improvement) add_improvement_lines(report, text);
     if (report->robustness) add_sample_lines(report, text);
-    pc_text_printf(text, "  peak activation        %.6g of a stage's microbatches\n",
-                   in_microbatches(report, replay->peak_bytes));
-    pc_text_printf(text, "  device by device      ");
-    for (int d = 0; d < replay->devices; d++)
-        pc_text_printf(text, " %.4g", in_microbatches(report, replay->device_peak_bytes[d]));
-    pc_text_printf(text, "\n  engine                 %s\n",
+    add_memory_lines(report, text);
+    pc_text_printf(text, "  engine                 %s\n",
                    report->keeps_grid ? "none; every pass starts where its cell does"
                                       : pc_engine_way_words(replay->way));
     if (report->describes_block && report->block && report->costs) add_block_lines(report, text);

@@ -30,8 +30,11 @@ typedef struct pc_schedule_report {
     const double *memory_limit; /* a number a device, in microbatches of a stage; NULL: none */
     const pc_improvement *improvement; /* if the schedule is another one improved; else NULL */
     const pc_robustness *robustness;   /* if its spans were sampled; else NULL */
-    pc_time bound_ps;            /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
-    const pc_steady *steady;     /* NULL: nobody wants it, or its middle does not repeat */
+    pc_time bound_ps;        /* no schedule like this one is shorter (least_span.h); PC_TIME_NOT_GIVEN: not known */
+    const pc_steady *steady; /* NULL: nobody wants it, or its middle does not repeat */
+    const char *time_unit;   /* what both of the next are, "ms" and "GiB"; NULL: the user's own, and microbatches */
+    const char *memory_unit;
+    const int64_t *held_bytes;   /* a number a device, beside activations; NULL: nobody says */
     double time_unit_ps;         /* simulated picoseconds in one of the user's units of time */
     double microbatch_bytes;     /* simulated bytes that F of a whole stage takes */
     double generate_s, replay_s; /* wall-clock seconds that generating (or loading) and replaying took */
@@ -54,6 +57,8 @@ typedef struct pc_schedule_report {
  * - goal: "span" or "makespan", or null if no search was done;
  * - stage_times, if stages were given times of their own: a list a device, of [F, B, W] for every chunk;
  * - memory_limit, if one was given: a number a device (null: none there), in microbatches of a stage;
+ * - of measured stages: time_unit ("ms"); and if they say what passes hold memory_unit ("GiB"), which is then that of
+ * all memory here, and held, a number a device (null: not known), which counts in no other;
  * - improved, of an improved one alone: an object with changed, span_before, makespan_before and
  *   peak_activation_before (a number a device).
  * - samples, where its spans were sampled: an object with count, mean, mean_error, p95, p95_low and p95_high

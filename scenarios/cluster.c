@@ -21,7 +21,7 @@ static const pc_reference *reference_of(const pc_setting *setting, pc_key key) {
 
 bool pc_setting_is_cluster(const pc_setting *setting) {
     bool any = setting->given[PC_KEY_MACHINE] || setting->given[PC_KEY_MODEL_FROM];
-    if (setting->stages) return false;
+    if (setting->stages || setting->given[PC_KEY_PASS_TIMES]) return false;
     for (pc_key key = 0; key < PC_KEYS; key++) {
         if (setting->given[key] && key >= PC_KEY_TIMES && key < PC_KEY_TIMES + PC_PASS_KINDS) return false;
         any = any || (setting->given[key] && pc_key_is_of_cluster(key));
@@ -50,9 +50,23 @@ static void take_from(pc_setting *setting, const pc_reference *file) {
     }
 }
 
+/* What measured passes have: their stages, and their chunks if the schedule has a choice. */
+static void take_measured(pc_setting *setting) {
+    const pc_reference *file = reference_of(setting, PC_KEY_PASS_TIMES);
+    const pc_generator *generator = setting->given[PC_KEY_SCHEDULE] ? setting->value[PC_KEY_SCHEDULE].generator : NULL;
+    if (!file || file->error.code) return;
+    if (!setting->given[PC_KEY_PP] && !setting->given[PC_KEY_DEVICES])
+        pc_setting_set(setting, PC_KEY_PP, (pc_value){.whole = file->pass_times.devices});
+    bool has_choice = generator && generator->chunks_min != generator->chunks_max &&
+                      pc_placement_is_plain(generator->placement) && file->pass_times.chunks > 1;
+    if (has_choice && !setting->given[PC_KEY_CHUNKS])
+        pc_setting_set(setting, PC_KEY_CHUNKS, (pc_value){.whole = file->pass_times.chunks});
+}
+
 void pc_setting_complete(pc_setting *setting) {
     take_from(setting, reference_of(setting, PC_KEY_MODEL_FROM));
     take_from(setting, reference_of(setting, PC_KEY_SOFTWARE));
+    take_measured(setting);
     if (setting->given[PC_KEY_SCHEDULE]) {
         take_given(setting, setting->value[PC_KEY_SCHEDULE].generator->given);
     } else if (pc_setting_is_cluster(setting)) {
@@ -175,7 +189,8 @@ static pc_code divide_gpus(cluster_shape *shape, int64_t *left, const char *name
         write_shape(shape, text);
         *left = 0; /* not known */
         return BREAK_RULE(error, "gpus",
-                          "%" PRId64 " GPUs for %s, of which %s is to follow; expected a multiple of the product of the %s",
+                          "%" PRId64
+                          " GPUs for %s, of which %s is to follow; expected a multiple of the product of the %s",
                           shape->gpus, text, name, shape->cp > 1 ? "others" : "other two");
     }
     *left = shape->gpus / others;

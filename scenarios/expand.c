@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "models/workload/activation_memory.h"
 #include "scenarios/cluster.h"
+#include "scenarios/measured_passes.h"
 #include "scenarios/references.h"
 #include "scenarios/settings.h"
 
@@ -138,14 +139,16 @@ static pc_time stage_time(const pc_setting *setting, int64_t stage, int kind) {
 }
 
 static pc_code check_required(const pc_setting *setting, pc_error *error) {
+    if (pc_setting_has(setting, PC_KEY_PASS_TIMES) && pc_measured_check(setting, error)) return error->code;
     const pc_key required[] = {PC_KEY_SCHEDULE, devices_key(setting), PC_KEY_MICROBATCHES};
     for (size_t i = 0; i < sizeof required / sizeof *required; i++)
         if (!pc_setting_has(setting, required[i]))
             return pc_error_blame(error, pc_key_path(required[i]),
                                   "missing; expected it in the case, in setting or in sweep");
+    if (pc_setting_has(setting, PC_KEY_PASS_TIMES)) return PC_OK;
     if (!setting->stages && !pc_setting_gives(setting, "times"))
-        return pc_error_blame(error, "times",
-                              "missing; expected times (F, B, W or BW) or stages, or a machine and a model");
+        return pc_error_blame(
+            error, "times", "missing; expected times (F, B, W or BW), stages or pass_times, or a machine and a model");
     if (setting->stages && setting->stage_count != devices_of(setting))
         return pc_error_blame(error, "stages", "%" PRId64 " entries for %" PRId64 " devices; expected one a device",
                               setting->stage_count, devices_of(setting));
@@ -164,6 +167,7 @@ static pc_code blame_time(pc_error *error, const pc_setting *setting, int64_t st
 }
 
 static pc_code check_times(const pc_setting *setting, pc_error *error) {
+    if (pc_setting_has(setting, PC_KEY_PASS_TIMES)) return PC_OK; /* known once the schedule is */
     int64_t count = setting->stages ? setting->stage_count : 1;
     for (int64_t stage = 0; stage < count; stage++)
         for (int kind = 0; kind < PC_PASS_KINDS; kind++)
@@ -448,7 +452,9 @@ static pc_code add_limits(const pc_setting *setting, pc_run_spec *spec, pc_error
     if (!spec->memory_limit_bytes) return pc_error_no_memory(error);
     for (int d = 0; d < spec->devices; d++) {
         int64_t own = setting->stages && !setting->is_memory_later ? setting->stages[d].memory_bytes : PC_NO_LIMIT;
-        spec->memory_limit_bytes[d] = own != PC_NO_LIMIT ? own : of_all;
+        int64_t limit = own != PC_NO_LIMIT ? own : of_all, held = pc_measured_held(setting, d);
+        spec->memory_limit_bytes[d] = limit == PC_NO_LIMIT || limit <= held ? limit : limit - held;
+        if (limit != PC_NO_LIMIT && held > 0 && limit <= held) spec->memory_limit_bytes[d] = 0;
     }
     return PC_OK;
 }
@@ -476,7 +482,7 @@ static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     pc_run_spec spec = pc_run_spec_default();
     pc_error contradiction;
     pc_setting_fill(setting, false, &spec);
-    if (check_given(setting, &contradiction))
+    if (check_given(setting, &contradiction) || pc_measured_contradicts(setting, &contradiction))
         snprintf(spec.infeasible, sizeof spec.infeasible, "%.*s", (int)sizeof spec.infeasible - 1,
                  contradiction.message);
     spec.generator = generator_of(setting);
@@ -485,8 +491,8 @@ static pc_run_spec describe(const pc_setting *setting, pc_run_labels *labels) {
     spec.chunks = pc_setting_chunks(setting);
     spec.slices = pc_setting_slices(setting);
     spec.microbatch_size = pc_setting_whole(setting, PC_KEY_MICROBATCH_SIZE, -1);
-    spec.has_activation = pc_setting_has_activation(setting);
-    if (spec.has_activation && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
+    spec.has_activation = pc_setting_has_activation(setting) || pc_measured_has_activation(setting);
+    if (pc_setting_has_activation(setting) && !pc_setting_has(setting, PC_KEY_ACTIVATION_SIZE))
         snprintf(labels->layout, sizeof labels->layout, "%s", layout_of(setting) == PC_LAYERS_ENDS ? "ends" : "even");
     if (pc_setting_has(setting, PC_KEY_MODEL_NAME))
         snprintf(labels->model, sizeof labels->model, "%s", setting->value[PC_KEY_MODEL_NAME].text);
@@ -499,10 +505,13 @@ static pc_code expand_times(const pc_setting *setting, pc_run_spec *spec, pc_run
     pc_run_spec made = describe(setting, labels);
     pc_code code = pc_costs_create(made.devices, made.chunks, &made.costs, error);
     if (code) return code;
-    fill_times(setting, &made.costs);
     made.costs.transfer = transfer_of(setting);
+    if (pc_setting_has(setting, PC_KEY_PASS_TIMES))
+        code = made.infeasible[0] ? PC_OK : pc_measured_fill(setting, &made.costs, error);
+    else
+        fill_times(setting, &made.costs);
     if (generator_of(setting)->barriers != PC_BARRIERS_NONE) made.costs.vocab = vocab_of(&made.costs.transfer);
-    code = add_limits(setting, &made, error);
+    if (!code) code = add_limits(setting, &made, error);
     if (!code) code = fill_activation(setting, &made.costs, error);
     if (code)
         pc_costs_free(&made.costs);

@@ -53,6 +53,29 @@ bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed
     return assume(&setting, assumed);
 }
 
+static void write_note(const pc_reference *model, char text[PC_IMPORT_NOTE_SIZE]) {
+    snprintf(text, PC_IMPORT_NOTE_SIZE, "%s: %s", model->name, model->model.notes.data);
+}
+
+static bool has_note(const pc_reference *reference) {
+    return reference->key == PC_KEY_MODEL_FROM && reference->model.notes.size > 0;
+}
+
+bool pc_scenario_import_note(const pc_scenario *scenario, int index, char text[PC_IMPORT_NOTE_SIZE]) {
+    for (const pc_reference *r = scenario->references; r; r = r->next)
+        if (has_note(r) && index-- == 0) return write_note(r, text), true;
+    return false;
+}
+
+bool pc_plan_scenario_import_note(const pc_plan_scenario *scenario, char text[PC_IMPORT_NOTE_SIZE]) {
+    pc_setting setting = pc_plan_base_setting(scenario, 0);
+    if (!pc_setting_has(&setting, PC_KEY_MODEL_FROM)) return false;
+    const pc_reference *model = setting.value[PC_KEY_MODEL_FROM].reference;
+    if (!has_note(model)) return false;
+    write_note(model, text);
+    return true;
+}
+
 static const char *column_of(pc_dimension dimension) {
     if (dimension == PC_DIMENSION_DEVICES) return "pp";
     return dimension == PC_DIMENSION_CHUNKS ? "virtual_pp" : pc_dimension_rule_of(dimension)->name;

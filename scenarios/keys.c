@@ -470,8 +470,9 @@ static const char *reference_words(pc_key key) {
     if (key == PC_KEY_OTHER_GPU) return "name of a GPU or a machine of the library, or the path of a GPU's file";
     if (key == PC_KEY_PRECISION) return "name of `pipecast list precisions`, or the path of a recipe's file";
     if (key == PC_KEY_SOFTWARE) return "name of `pipecast list software`, or the path of a file of settings";
-    return key == PC_KEY_MODEL_FROM ? "name of `pipecast list models`, or the path of a model's file"
-                                    : "name of `pipecast list machines`, or the path of a machine's file";
+    return key == PC_KEY_MODEL_FROM
+               ? "name of `pipecast list models`, or the path of a model's file or of a config.json"
+               : "name of `pipecast list machines`, or the path of a machine's file";
 }
 
 static void write_range(const pc_setting_rule *rule, char *text, size_t size) {
@@ -498,7 +499,8 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =
             "`none`, `selective`, `full`, `full-block-2`, `selective-op`, ..., or a list such as `\"full,none\"`",
-        [PC_VALUE_MODULES] = "list of `core_attn`, `layernorm`, `mlp`, `moe`, `moe_act`, `shared_experts`, `mla_up_proj`",
+        [PC_VALUE_MODULES] =
+            "list of `core_attn`, `layernorm`, `mlp`, `moe`, `moe_act`, `shared_experts`, `mla_up_proj`",
         [PC_VALUE_ORDER] = "an order of `tp`, `dp` and `pp`, and `cp` or not, such as `tp-pp-dp`",
         [PC_VALUE_OFFLOAD] =
             "`none`, or some of `fine-grained`, `selective`, `full`, `tensors`, `optimizer`, `parameters`, joined by +",

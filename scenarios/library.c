@@ -2,18 +2,20 @@
 
 #include "engine/alloc.h"
 #include "engine/names.h"
+#include "scenarios/import/hf.h"
 #include "scenarios/library_private.h"
 #include "scenarios/references.h"
 #include "scenarios/sections.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* What messages call the kinds; where no command lists them, the message does. */
 static const struct {
     const char *one, *folder, *list, *file;
 } words[PC_LIBRARY_KINDS] = {
-    [PC_LIBRARY_MODELS] = {"model", "models", "`pipecast list models`", "a model file (YAML)"},
+    [PC_LIBRARY_MODELS] = {"model", "models", "`pipecast list models`", "a model file (YAML) or a config.json"},
     [PC_LIBRARY_MACHINES] = {"machine", "machines", "`pipecast list machines`", "a machine file (YAML)"},
     [PC_LIBRARY_GPUS] = {"GPU", "machines/gpus", NULL, "a GPU file (YAML)"},
     [PC_LIBRARY_SOFTWARE] = {"software", "software", "`pipecast list software`", "a file of settings (YAML)"},
@@ -34,9 +36,13 @@ const pc_library_file *pc_library_find(pc_library_kind kind, const char *name) {
     return NULL;
 }
 
+static bool ends_in(const char *name, const char *end) {
+    size_t length = strlen(name), size = strlen(end);
+    return length > size && strcmp(name + length - size, end) == 0;
+}
+
 bool pc_library_is_path(const char *name) {
-    size_t length = strlen(name);
-    return strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".yaml") == 0);
+    return strchr(name, '/') || ends_in(name, ".yaml") || ends_in(name, ".json");
 }
 
 /* The GPU that a machine of the library has, as its text says; empty if it says none, for it stands on another. */
@@ -92,15 +98,56 @@ static pc_code open_file(pc_library_kind kind, const char *name, const char *pat
     return code ? code : pc_source_read_regular(path, words[kind].file, source, error);
 }
 
+/* "FOLDER/config.json" of a model's folder, which it takes the place of. */
+static pc_code enter_model_folder(char **path, pc_error *error) {
+    struct stat status;
+    if (stat(*path, &status) != 0 || !S_ISDIR(status.st_mode)) return PC_OK;
+    char *file = pc_place_join(*path, "config.json");
+    if (!file) return pc_error_no_memory(error);
+    pc_free(*path);
+    *path = file;
+    return PC_OK;
+}
+
+/* A foreign model becomes a file of ours, of the same name in messages. */
+static pc_code import_model(const char *path, pc_library_text *text, pc_error *error) {
+    pc_imported import = {.count = 0};
+    pc_text yaml = {.data = NULL};
+    pc_source *source = &text->tree.source, own = {.text = NULL};
+    char name[PC_SOURCE_NAME_SIZE];
+    snprintf(name, sizeof name, "%s", source->name);
+    pc_imported_name_of_path(&import, path);
+    pc_code code = pc_import_hf(source, &import, error);
+    if (!code) {
+        pc_imported_write_model(&import, &yaml);
+        pc_imported_write_heading(&import, &text->notes);
+        if (yaml.failed || text->notes.failed) code = pc_error_no_memory(error);
+    }
+    if (!code) code = pc_source_from_bytes(name, yaml.data, yaml.size, &own, error);
+    own.is_file = false; /* lines of the YAML mean nothing to the user */
+    if (!code) *source = own;
+    pc_text_free(&yaml);
+    pc_imported_free(&import);
+    return code;
+}
+
+static pc_code open_path(pc_library_kind kind, const char *name, char **path, const pc_place *place,
+                         pc_library_text *text, pc_error *error) {
+    bool is_model = kind == PC_LIBRARY_MODELS;
+    pc_code code = is_model ? enter_model_folder(path, error) : PC_OK;
+    if (!code) code = open_file(kind, name, *path, place, &text->tree.source, error);
+    return code || !is_model || !ends_in(*path, ".json") ? code : import_model(*path, text, error);
+}
+
 pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, const pc_schema *schema,
                         pc_library_text *text, pc_error *error) {
     pc_library_text made = {.folder = NULL};
-    pc_source *source = &made.tree.source;
     bool is_path = pc_library_is_path(name);
     char *path = is_path ? pc_place_join(place->folder, name) : NULL;
     pc_code code = is_path && !path ? pc_error_no_memory(error) : PC_OK;
     if (!code)
-        code = is_path ? open_file(kind, name, path, place, source, error) : open_embedded(kind, name, source, error);
+        code = is_path ? open_path(kind, name, &path, place, &made, error)
+                       : open_embedded(kind, name, &made.tree.source, error);
     if (!code) code = pc_tree_build(&made.tree, error);
     if (!code) code = pc_schema_check(schema, &made.tree, error);
     if (!code) code = pc_place_enter(place, path, &made.folder, &made.place, error);
@@ -115,6 +162,7 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *
 void pc_library_text_free(pc_library_text *text) {
     pc_tree_free(&text->tree);
     pc_free(text->folder);
+    pc_text_free(&text->notes);
     *text = (pc_library_text){.folder = NULL};
 }
 
@@ -164,8 +212,9 @@ static pc_code read_file(pc_library_kind kind, const pc_schema *schema, parse_fi
         if (!code) references->place = (pc_place){.folder = NULL}; /* which the text takes with it */
     }
     if (!code) {
-        *file = (pc_model_file){text.tree, setting, references};
+        *file = (pc_model_file){text.tree, setting, references, text.notes};
         text.tree = (pc_tree){.nodes = NULL};
+        text.notes = (pc_text){.data = NULL};
     } else {
         pc_references_free(references);
     }
@@ -184,6 +233,7 @@ pc_code pc_software_file_read(const char *name, const pc_place *place, pc_model_
 void pc_model_file_free(pc_model_file *file) {
     pc_references_free(file->references);
     pc_tree_free(&file->tree);
+    pc_text_free(&file->notes);
     memset(file, 0, sizeof *file);
 }
 

@@ -50,8 +50,9 @@ typedef struct pc_library_machine {
     pc_machine machine;
 } pc_library_machine;
 
-/* By the name of one in the library, or the path of a file: what has a '/' or ends in ".yaml". PC_ERROR_INPUT and what
- * is wrong with it, or what it may have meant. */
+/* By the name of one in the library, or the path of a file: what has a '/' or ends in ".yaml"; of a model also a
+ * config.json of Hugging Face, or the folder that it is in. PC_ERROR_INPUT and what is wrong with it, or what it may
+ * have meant. */
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error);
 pc_code pc_library_load_machine(const char *name, pc_library_machine *machine, pc_error *error);
 

@@ -9,6 +9,7 @@
 #include "scenarios/schema.h"
 #include "scenarios/setting.h"
 #include "scenarios/tree.h"
+#include "storage/text.h"
 
 #include <stdbool.h>
 
@@ -16,18 +17,20 @@
 extern const pc_library_file *const pc_library_embedded[PC_LIBRARY_KINDS];
 extern const int pc_library_embedded_count[PC_LIBRARY_KINDS];
 
-/* Whether it names a file, and nothing in the library. */
+/* Whether it names a file or a folder, and nothing in the library: it has a '/', or ends in ".yaml" or ".json". */
 bool pc_library_is_path(const char *name);
 
 /* A text of the library or of a file, and where the names in it count from. */
 typedef struct pc_library_text {
     pc_tree tree;
     pc_place place;
-    char *folder; /* `place` borrows it */
+    char *folder;  /* `place` borrows it */
+    pc_text notes; /* of a foreign file: what it does not say and we do not model; empty of others */
 } pc_library_text;
 
-/* The text behind a name, or behind a path that can be reached from `place`; its tree has the schema. Free with
- * pc_library_text_free. */
+/* The text behind a name, or behind a path that can be reached from `place`; its tree has the schema. A model may also
+ * be a config.json of Hugging Face, or its folder: then the tree is what that becomes (scenarios/import/hf.h). Free
+ * with pc_library_text_free. */
 pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *place, const pc_schema *schema,
                         pc_library_text *text, pc_error *error);
 void pc_library_text_free(pc_library_text *text);
@@ -39,6 +42,7 @@ typedef struct pc_model_file {
     pc_tree tree;
     pc_setting setting;
     struct pc_reference *references; /* owned */
+    pc_text notes;                   /* as of the text */
 } pc_model_file;
 
 pc_code pc_model_file_read(const char *name, const pc_place *place, pc_model_file *file, pc_error *error);

@@ -73,6 +73,8 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
     for (pc_key key = PC_KEY_TIMES; key < PC_KEY_TIMES + PC_PASS_KINDS; key++)
         if (pc_setting_has(setting, key))
             return pc_error_blame(error, "times", "given; expected a machine, from which they follow in a plan");
+    if (pc_setting_has(setting, PC_KEY_PASS_TIMES))
+        return pc_error_blame(error, "pass_times", "given; expected a machine, from which times follow in a plan");
     if (setting->stages)
         return pc_error_blame(error, "stages", "given; expected a machine, from which they follow in a plan");
     if (pc_setting_whole(setting, PC_KEY_FIRST_STAGE_LAYERS, 0) > 0)

@@ -46,6 +46,9 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario);
 /* As pc_scenario_assumed: false if the model's file and the scenario say all. */
 bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed *assumed);
 
+/* As pc_scenario_import_note, of the one model. */
+bool pc_plan_scenario_import_note(const pc_plan_scenario *scenario, char text[PC_IMPORT_NOTE_SIZE]);
+
 /* What is wanted: objectives, top and limits; the rest is zero. */
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
 

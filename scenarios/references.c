@@ -2,14 +2,29 @@
 
 #include "engine/alloc.h"
 #include "scenarios/block_file.h"
+#include "scenarios/import/imported.h"
+#include "scenarios/pass_times_file.h"
 
 #include <string.h>
 #include <sys/stat.h>
+
+/* "llama" of "llama/config.json" and of "llama/". */
+static char *foreign_name(const char *text) {
+    pc_imported name = {.count = 0};
+    pc_imported_name_of_path(&name, text);
+    return pc_strdup(name.name);
+}
+
+static bool is_foreign(const char *text) {
+    size_t length = strlen(text);
+    return (length > 5 && strcmp(text + length - 5, ".json") == 0) || (length > 1 && text[length - 1] == '/');
+}
 
 /* "dgx-h100" of "own/dgx-h100.yaml", with nothing in it that a run's name may not have. */
 static char *short_name(const char *text) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *slash = strrchr(text, '/');
+    if (is_foreign(text)) return foreign_name(text);
     char *name = pc_strdup(slash ? slash + 1 : text);
     if (!name) return NULL;
     size_t length = strlen(name);
@@ -38,10 +53,22 @@ static void find_profile(pc_reference *reference) {
     if (reference->path) pc_place_check(&reference->place, reference->text, reference->path, &reference->error);
 }
 
+static void read_pass_times(pc_reference *reference) {
+    reference->path = pc_place_join(reference->place.folder, reference->text);
+    if (!reference->path) {
+        pc_error_no_memory(&reference->error);
+        return;
+    }
+    if (!pc_place_check(&reference->place, reference->text, reference->path, &reference->error))
+        pc_pass_times_read(reference->path, &reference->pass_times, &reference->error);
+}
+
 static void read_reference(pc_reference *reference) {
     const pc_place *place = &reference->place;
     if (reference->key == PC_KEY_PROFILE)
         find_profile(reference);
+    else if (reference->key == PC_KEY_PASS_TIMES)
+        read_pass_times(reference);
     else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, place, &reference->model, &reference->error);
     else if (reference->key == PC_KEY_PRECISION)
@@ -120,8 +147,8 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
     return PC_OK;
 }
 
-static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE, PC_KEY_SOFTWARE,
-                                   PC_KEY_PROFILE,    PC_KEY_OTHER_GPU, PC_KEY_SCHEDULE};
+static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE,    PC_KEY_SOFTWARE,
+                                   PC_KEY_PROFILE,    PC_KEY_OTHER_GPU, PC_KEY_PASS_TIMES, PC_KEY_SCHEDULE};
 enum { LOOKED_UP = sizeof looked_up / sizeof *looked_up };
 
 static bool is_looked_up(pc_key key) {
@@ -162,6 +189,7 @@ void pc_references_free(pc_reference *list) {
         pc_free(list->path);
         pc_given_schedule_free(list->schedule);
         pc_given_block_free(list->block);
+        pc_pass_times_free(&list->pass_times);
         pc_free(list);
         list = next;
     }

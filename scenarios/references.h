@@ -1,5 +1,5 @@
-/* references.h: what `model.from`, `model.precision`, `machine`, `software`, `profile`, `schedule` and
- * `bad_days.other_gpu` name, looked up once when the scenario is loaded. Private to scenarios/.
+/* references.h: what `model.from`, `model.precision`, `machine`, `software`, `profile`, `schedule`, `pass_times`
+ * and `bad_days.other_gpu` name, looked up once when the scenario is loaded. Private to scenarios/.
  *
  * A name that leads nowhere is remembered with its message: where pass times are given, `machine` is but a label, and
  * nobody asks for more. But a schedule that cannot be read is refused at once.
@@ -11,6 +11,7 @@
 #include "models/machine/machine.h"
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
+#include "models/schedule/pass_times.h"
 #include "scenarios/library_private.h"
 #include "scenarios/place.h"
 #include "scenarios/precision_file.h"
@@ -19,19 +20,20 @@
 #include <stdbool.h>
 
 typedef struct pc_reference {
-    pc_key key; /* PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE, PC_KEY_SOFTWARE, PC_KEY_PROFILE, PC_KEY_SCHEDULE
-                 * or PC_KEY_OTHER_GPU */
-    const char *text;            /* as it was written; borrowed from the document */
-    pc_place place;              /* from which a path counts, and how far it may lead; borrowed */
-    char *name;                  /* for names of runs: without folder and ".yaml" or ".h5"; owned */
-    char *path;                  /* of a profile or a schedule, as it counts from where we are; owned.
-                                  * NULL of profile: none, and of one of the library */
-    pc_error error;              /* why it could not be read; its code is PC_OK otherwise */
-    pc_model_file model;         /* of software likewise: keys and what they say */
-    pc_machine machine;          /* of another GPU its `gpu` alone */
+    pc_key key;          /* PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE, PC_KEY_SOFTWARE, PC_KEY_PROFILE,
+                          * PC_KEY_SCHEDULE,          PC_KEY_PASS_TIMES or PC_KEY_OTHER_GPU */
+    const char *text;    /* as it was written; borrowed from the document */
+    pc_place place;      /* from which a path counts, and how far it may lead; borrowed */
+    char *name;          /* for names of runs: without folder and ".yaml" or ".h5"; owned */
+    char *path;          /* of a profile or a schedule, as it counts from where we are; owned.
+                          * NULL of profile: none, and of one of the library */
+    pc_error error;      /* why it could not be read; its code is PC_OK otherwise */
+    pc_model_file model; /* of software likewise: keys and what they say */
+    pc_machine machine;  /* of another GPU its `gpu` alone */
     pc_given_schedule *schedule; /* owned, as `block` is: a schedule has one of the two */
     pc_given_block *block;
     pc_precision_recipe recipe; /* of a precision */
+    pc_pass_times pass_times;   /* owned */
     struct pc_reference *next;
 } pc_reference;
 

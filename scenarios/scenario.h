@@ -72,6 +72,11 @@ bool pc_scenario_has_models(const pc_scenario *scenario);
  * most. */
 int pc_scenario_assumed(const pc_scenario *scenario, pc_model_assumed list[PC_ASSUMED_MAX]);
 
+/* What the foreign files that a scenario names as models do not say, and what of them is not modelled: text `index` of
+ * them, from 0, "NAME: ..."; false behind the last. */
+enum { PC_IMPORT_NOTE_SIZE = 1024 };
+bool pc_scenario_import_note(const pc_scenario *scenario, int index, char text[PC_IMPORT_NOTE_SIZE]);
+
 /* Whether runs differ in nothing but what the scenario sweeps: it has no cases. Then the columns of results of what is
  * swept over several values, `*count` of them, as far as that has a column; else as `sweep` calls it. */
 enum { PC_SCENARIO_SWEPT_MAX = 64 };

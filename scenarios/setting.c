@@ -54,6 +54,10 @@ static bool gives_times(const pc_setting *setting) {
     return gives_any(setting, PC_KEY_TIMES, PC_KEY_TIMES + PC_PASS_KINDS);
 }
 
+static bool gives_measured(const pc_setting *setting) {
+    return setting->given[PC_KEY_PASS_TIMES];
+}
+
 static bool gives_link(const pc_setting *setting) {
     return gives_any(setting, PC_KEY_TRANSFER_SIZE, PC_KEY_TRANSFER_BANDWIDTH + 1);
 }
@@ -68,6 +72,9 @@ static pc_code check_alternatives(const pc_tree *tree, const pc_node *node, cons
     if (setting->stages && gives_times(setting))
         return pc_node_refuse(tree, pc_node_find(node, "stages"), error,
                               "stands beside times; expected one of the two");
+    if (gives_measured(setting) && (setting->stages || gives_times(setting)))
+        return pc_node_refuse(tree, pc_node_find(node, pc_key_path(PC_KEY_PASS_TIMES)), error,
+                              "stands beside %s; expected one of the two", setting->stages ? "stages" : "times");
     if (setting->given[PC_KEY_TRANSFER_TIME] && gives_link(setting))
         return pc_node_refuse(tree, pc_node_find(node, "transfer"), error,
                               "has both a time and a link; expected time, or size, latency and bandwidth");
@@ -97,11 +104,12 @@ void pc_setting_free(pc_setting *setting) {
 /* What `over` says in one way takes away what `base` says in another. */
 static void drop_alternatives(pc_setting *base, const pc_setting *over) {
     bool times = gives_times(over);
-    if (over->stages) drop(base, PC_KEY_TIMES, PC_KEY_TIMES + PC_PASS_KINDS);
+    if (over->stages || gives_measured(over)) drop(base, PC_KEY_TIMES, PC_KEY_TIMES + PC_PASS_KINDS);
+    if (over->stages || times) base->given[PC_KEY_PASS_TIMES] = false;
     if (over->given[PC_KEY_TRANSFER_TIME]) drop(base, PC_KEY_TRANSFER_SIZE, PC_KEY_TRANSFER_BANDWIDTH + 1);
     if (gives_link(over)) base->given[PC_KEY_TRANSFER_TIME] = false;
     if (over->stages || over->given[PC_KEY_MEMORY]) base->is_memory_later = !over->stages;
-    if (!over->stages && !times) return;
+    if (!over->stages && !times && !gives_measured(over)) return;
     base->stages = over->stages;
     base->stage_count = over->stage_count;
 }

@@ -418,13 +418,15 @@ static void formats_have_names_and_bytes(void **state) {
     (void)state;
     static const char *const names[PC_PRODUCT_FORMATS] = {"bf16", "fp16", "fp8", "fp8_block", "mxfp8", "nvfp4"};
     const int bytes[PC_PRODUCT_FORMATS] = {64, 64, 32, 33, 33, 18},
-              multiple[PC_PRODUCT_FORMATS] = {1, 1, 16, 128, 32, 16};
+              multiple[PC_PRODUCT_FORMATS] = {1, 1, 16, 16, 32, 16},
+              gathered[PC_PRODUCT_FORMATS] = {1, 1, 16, 128, 32, 16};
     pc_product_format found = PC_PRODUCT_MXFP8;
     for (int i = 0; i < PC_PRODUCT_FORMATS; i++) {
         assert_string_equal(pc_product_format_name((pc_product_format)i), names[i]);
         assert_true(pc_product_format_find(names[i], &found) && (int)found == i);
         assert_int_equal(pc_product_format_bytes_of_32((pc_product_format)i), bytes[i]);
         assert_int_equal(pc_product_format_multiple((pc_product_format)i), multiple[i]);
+        assert_int_equal(pc_product_format_gathered_multiple((pc_product_format)i), gathered[i]);
         assert_true(pc_product_format_is_low((pc_product_format)i) == (i > 1));
     }
     assert_false(pc_product_format_find("fp9", &found));

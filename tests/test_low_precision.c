@@ -453,10 +453,17 @@ static void test_dimensions_that_no_block_divides(void **state) {
     pc_model model = llama_by("fp8-blockwise", &cut);
     model.ffn_hidden = 11008;
     cut.tp = 8;
+    cut.sequence_parallel = true;
+    assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK); /* 1376 = 16 x 86: the last block is not full */
+    cut.seq_len = 512;                                            /* of which a rank has 64 tokens */
     check_cut(&model, &cut,
-              "precision fp8-blockwise: 1376 ffn_hidden / tp; expected a multiple of 128, another tp, or bf16");
+              "precision fp8-blockwise: 64 tokens of a rank, which tp gathers; expected a multiple of 128, another tp, "
+              "or bf16");
+    cut.sequence_parallel = false;
+    assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK);
+    cut.sequence_parallel = true;
     model.low = recipe("fp8-delayed");
-    assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK); /* 1376 = 16 x 86 */
+    assert_int_equal(pc_cut_check(&model, &cut, 1, NULL), PC_OK);
     cut.seq_len = 8200;
     check_cut(&model, &cut,
               "precision fp8-delayed: 8200 seq_len x microbatch_size; expected a multiple of 16, another tp, or bf16");

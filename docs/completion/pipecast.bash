@@ -35,6 +35,7 @@ _pipecast_options() {
     export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
     compare) echo --tolerance= --format= --all --exit-code --help -h ;;
     merge) echo --quiet -q --help -h ;;
+    import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
             --seed= --replay= --stage= --allow-outside --quiet -q --help -h
@@ -124,7 +125,7 @@ _pipecast_values() {
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
-    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml ;;
+    run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
     plan:--software) _pipecast_words $(_pipecast_names software); _pipecast_files .yaml ;;
     run:--precision | plan:--precision)
@@ -134,6 +135,7 @@ _pipecast_values() {
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
+    run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
     run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
     plan:--layout) _pipecast_words even ends own balanced auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
@@ -141,6 +143,8 @@ _pipecast_values() {
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
     export:--to) _pipecast_words chrome csv torch-csv json ;;
+    import:--output | import:-o) _pipecast_files .yaml ;;
+    import:--placement) _pipecast_words interleaved v ;;
     figure:--run)
         if [[ $drawn == memory-kinds ]]; then _pipecast_words $(_pipecast_drawn kinds); else _pipecast_words $(_pipecast_drawn links); fi
         ;;
@@ -165,10 +169,12 @@ _pipecast_operands() {
     case $1:$2 in
     run:* | plan:0) _pipecast_files .yaml ;;
     score:0) _pipecast_files .csv ;;
-    schedule:0) _pipecast_words $(_pipecast_names schedules); _pipecast_files .csv ;;
+    schedule:0) _pipecast_words best $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
     figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
     help:0) _pipecast_words $commands ;;
+    import:0) _pipecast_words hf kineto ;;
+    import:*) _pipecast_files .json .gz ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;
@@ -179,7 +185,7 @@ _pipecast_operands() {
 
 _pipecast() {
     local pipecast=${COMP_WORDS[0]} cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
-    local commands='run plan score schedule figure export compare merge calibrate profile list'
+    local commands='run plan score schedule figure export compare merge import calibrate profile list'
     local options option= word awaited= file= drawn= operands=0 i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then

@@ -33,9 +33,14 @@ bool pc_product_format_find(const char *name, pc_product_format *format);
  * of activations; a weight of FP8_BLOCK has 127 of 128 scales fewer, 0.8% of its bytes. */
 int pc_product_format_bytes_of_32(pc_product_format format);
 
-/* What a product's dimensions must be a multiple of: the numbers that share a scale, 128, 32 or 16; with a scale a
- * tensor or a row, 16 (cuBLASLt asks for rows of 16 bytes). 1 in 16 bits. */
+/* What a product's dimensions must be a multiple of. 16, for cuBLASLt asks for rows of 16 bytes (Transformer Engine's
+ * assert_dim_for_fp8_exec); MXFP8 32. FP8_BLOCK has blocks at the edge that are not full, in DeepSeek-V3 as in
+ * Transformer Engine: both count ceil(n / 128) scales. 1 in 16 bits. */
 int pc_product_format_multiple(pc_product_format format);
+
+/* The same of a tensor that ranks gather in few bits: of each rank's rows and columns. There blocks must be full: 128
+ * for FP8_BLOCK (Transformer Engine's assert_dim_for_all_gather). */
+int pc_product_format_gathered_multiple(pc_product_format format);
 
 /* Not one of 16 bits. */
 bool pc_product_format_is_low(pc_product_format format);

@@ -7,6 +7,7 @@
 typedef struct side {
     const char *what;
     int64_t size;
+    bool is_gathered; /* ranks gather it in few bits */
 } side;
 
 enum { SIDES_MAX = 16 };
@@ -16,7 +17,7 @@ typedef struct side_list {
 } side_list;
 
 static void add(side_list *sides, const char *what, int64_t size) {
-    sides->list[sides->count++] = (side){what, size};
+    sides->list[sides->count++] = (side){what, size, false};
 }
 
 /* Latents are whole on every rank, and heads are cut. */
@@ -43,22 +44,44 @@ static void add_mlps(const pc_model *model, const pc_cut *cut, side_list *sides)
     add(sides, "moe_shared_expert_intermediate_size / tp", model->experts.shared_ffn_hidden / cut->tp);
 }
 
+/* What sequence parallelism gathers in few bits: a rank's tokens, of all columns. */
+static void add_gathered(const pc_model *model, const pc_cut *cut, int64_t tokens, side_list *sides) {
+    if (!model->low.gathers_activations || !cut->sequence_parallel || cut->tp < 2) return;
+    sides->list[sides->count++] = (side){"tokens of a rank, which tp gathers", tokens / cut->tp, true};
+    sides->list[sides->count++] = (side){"hidden, which tp gathers", model->hidden, true};
+}
+
+/* Both multiples of a recipe, the largest of its products'. */
+typedef struct multiples {
+    int64_t each, gathered;
+} multiples;
+
+static multiples multiples_of(const pc_low_precision *low) {
+    multiples found = {1, 1};
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++) {
+        found.each = pc_max(found.each, pc_product_format_multiple(low->product[i]));
+        found.gathered = pc_max(found.gathered, pc_product_format_gathered_multiple(low->product[i]));
+    }
+    return found;
+}
+
 /* Every product's rows and inner dimension, in all three roles: tokens, and both sides of the rank's matrices. */
 static pc_code check_multiples(const pc_model *model, const pc_cut *cut, pc_error *error) {
     side_list sides = {.count = 0};
-    int64_t multiple = 1;
-    add(&sides, cut->cp > 1 ? "seq_len / cp x microbatch_size" : "seq_len x microbatch_size",
-        cut->seq_len / pc_cut_cp(cut) * cut->microbatch_size);
+    multiples of = multiples_of(&model->low);
+    int64_t tokens = cut->seq_len / pc_cut_cp(cut) * cut->microbatch_size;
+    add(&sides, cut->cp > 1 ? "seq_len / cp x microbatch_size" : "seq_len x microbatch_size", tokens);
     add(&sides, "hidden", model->hidden);
     add_attention(model, cut->tp, &sides);
     add_mlps(model, cut, &sides);
-    for (int i = 0; i < PC_LOW_PRODUCTS; i++)
-        multiple = pc_max(multiple, pc_product_format_multiple(model->low.product[i]));
-    for (int i = 0; i < sides.count; i++)
+    add_gathered(model, cut, tokens, &sides);
+    for (int i = 0; i < sides.count; i++) {
+        int64_t multiple = sides.list[i].is_gathered ? of.gathered : of.each;
         if (sides.list[i].size % multiple != 0)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "precision %s: %" PRId64 " %s; expected a multiple of %" PRId64 ", another tp, or bf16",
                                 model->low.name, sides.list[i].size, sides.list[i].what, multiple);
+    }
     return PC_OK;
 }
 

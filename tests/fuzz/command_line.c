@@ -2,10 +2,12 @@
  * and what simulates or searches, is replaced (meson.build wraps it): the work ends where it would begin. The exit
  * status is one of the documented ones, and with bad input there is one line on standard error, "pipecast: ...". */
 #include "calib/import/import.h"
+#include "calib/trace/kineto.h"
 #include "models/planner/planner.h"
 #include "models/schedule/exchange.h"
 #include "models/schedule/replay.h"
 #include "results/store/store.h"
+#include "scenarios/import/import.h"
 #include "scenarios/measured.h"
 #include "sweep/sweep.h"
 #include "tests/fuzz/fuzz.h"
@@ -46,6 +48,9 @@ REFUSES(pc_profile_write, const pc_profile *profile, const char *path) {
 REFUSES(pc_profile_import, pc_profile *profile, const char *path, const pc_import_options *options) {
     return (void)path, (void)profile, (void)options, refuse(error);
 }
+REFUSES(pc_kineto_read, const char *path, pc_rank_trace *trace) {
+    return (void)path, (void)trace, refuse(error);
+}
 REFUSES(pc_measured_read, const char *path, pc_measured_say *say, void *context, pc_measured *measured) {
     *measured = (pc_measured){0};
     return (void)path, (void)say, (void)context, refuse(error);
@@ -65,6 +70,10 @@ REFUSES(pc_replacement_probe, const char *path) {
 }
 REFUSES(pc_sweep_files_check_target, const char *path) {
     return (void)path, (void)error, PC_OK;
+}
+REFUSES(pc_import_file, pc_import_format format, const char *path, pc_import_text *made) {
+    fuzz_require(format < PC_IMPORT_FORMATS && path, "an import has a format and a file");
+    return (void)made, refuse(error);
 }
 pc_code __wrap_refuse_same_file(const char *input, const char *output, const char *what, pc_error *error);
 pc_code __wrap_refuse_same_file(const char *input, const char *output, const char *what, pc_error *error) {

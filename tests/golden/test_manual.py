@@ -195,7 +195,7 @@ class Completion(Options):
         text = COMPLETION.read_text()
         flags = [line.split()[0] for line in run("list", "keys", "--format", "flags").stdout.splitlines()]
         own = {"--microbatches=", "--chunks=", "--out-of-memory=", "--engine=", "--making=", "--goal=", "--robust=", "--jitter=", "--gpu-jitter=",
-               "--slow-factor=", "--slow-stage=", "--samples="}  # of `schedule`, too
+               "--slow-factor=", "--slow-stage=", "--samples=", "--times="}  # of `schedule`, too
         own |= {"--profile="}  # of `profile tune`, too
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())

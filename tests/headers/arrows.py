@@ -27,6 +27,7 @@ WITHIN = {
         "fit": {"fit"},
         "profile": {"profile", "fit"},
         "import": {"import", "profile", "fit"},
+        "trace": {"trace"},
         "tune": {"tune"},
         "device": {"device", "profile", "fit"},
     },
