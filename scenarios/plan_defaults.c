@@ -187,9 +187,9 @@ static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error)
 }
 
 /* One of each sort: whole backward passes and split ones, one chunk and several, interleaved and in a V, known orders
- * and searched ones. Left out are relatives that hold more for the same bubble (`gpipe`, `looped-bfs`, `eager-1f1b`),
- * or idle more (`gems`, `chimera`); of those that search the ones within whose memory the adaptive one of their
- * placement looks as well, unless least memory is wanted; and what asks for two replicas or slices. */
+ * and searched ones. Relatives that hold more for the same bubble (`gpipe`, `looped-bfs`, `eager-1f1b`) or idle more
+ * (`gems`, `chimera`) are left out. So is what asks for two replicas or slices. Of those that search, the adaptive one of
+ * a V stands for all others, which keep less memory, unless least memory is wanted. */
 static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
     static const char *const names[] = {"1f1b",  "1f1b-interleaved", "zb-h1",     "zb-h2", "zb-interleaved", "zb-1p",
                                         "zb-2p", "v-adaptive",       "dualpipe-v"};

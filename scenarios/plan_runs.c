@@ -125,6 +125,8 @@ pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_pla
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
     if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
+    if (!from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
+        setting.given[PC_KEY_SEARCH_EFFORT] = false; /* as in the command, which has no need of it */
     if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting.given[PC_KEY_OFFLOAD_MODULES] = false;
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));

@@ -51,9 +51,9 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
 
-/* From here on bounds of scope ONE know the spans that orders of a schedule that searches have at least, on the room
- * that there is and that their name leaves them: pc_generator_least_spans, of the outline taken up last, until the next
- * one is. They take long: a bound of passes, for who would otherwise search. */
+/* Finds the spans that orders of a schedule that searches have at least: pc_generator_least_spans, within the room that
+ * there is. It is for the outline taken up last. Until the next one is, bounds of scope ONE know these spans. That
+ * takes long: it is for who would otherwise search. */
 pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error);
 
 /* For what the bound on time is to hold. ONE: the outline's spec with the overlaps that it has now. OVERLAPS: it with

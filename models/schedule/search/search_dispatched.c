@@ -83,7 +83,8 @@ static pc_code enter_rules(pc_tournament *t, int most, bool is_quick, int *count
     pc_code code = pc_dispatch_create(t->instance, &room, error);
     if (!code) code = pc_instance_order_create(t->instance, &order, error);
     *count = 0;
-    int tried = scale(is_quick ? RULES / 6 : RULES, passes_of(t->instance) / 8, 8);
+    int64_t passes = passes_of(t->instance);
+    int tried = is_quick ? scale(RULES / 9, passes, 4) : scale(RULES, passes / 8, 8);
     for (int i = 0; i < tried && !code; i++) {
         pc_dispatch_rule rule = rule_of(t->instance, (int)((int64_t)i * RULES / tried));
         if (pc_dispatch_run(room, &rule, &order) && pc_reorder_squeeze(t->rooms[PC_COARSE_NONE][0], &order))
