@@ -1,5 +1,8 @@
-/* pipecast compare: two results files beside each other. */
+/* pipecast compare: two results files beside each other; or a forecast beside what was measured. */
 #include "cli/cli.h"
+#include "cli/compare_traces.h"
+
+#include "engine/alloc.h"
 
 #include "results/compare.h"
 #include "results/store/store.h"
@@ -8,6 +11,7 @@
 
 static const char help[] =
     "usage: pipecast compare A.h5 B.h5 [--tolerance X] [--format table|csv|json] [--all] [--exit-code]\n"
+    "       pipecast compare RESULTS.h5 TRACE.json... [--run RUN] [--iteration N] [--figure FILE] [--format FORMAT]\n"
     "\n"
     "Says in what two results files differ. Runs of one scenario and name belong together, whatever their order; "
     "every\n"
@@ -21,36 +25,40 @@ static const char help[] =
     "      --all              every difference in the table too, not just the first\n"
     "      --exit-code        exit with 1 where the two differ\n"
     "\n"
+    "With traces of PyTorch's profiler, one a rank, lays the measured timeline over that of a simulated run, which "
+    "must\n"
+    "have kept its trace: where the time goes, in slower passes, slower transfers and gaps.\n"
+    "\n"
+    "      --run RUN          which run (default: the first that kept its trace)\n"
+    "      --iteration N      which of those that were traced, from 1 (default: the one of median length)\n"
+    "      --figure FILE      draw both timelines, one above the other: .svg, .png or .pdf\n"
+    "\n"
     "Exit status: 0 compared, whether they differ or not; 1 they differ, with --exit-code; 2 bad input; 3 a fault of "
     "the\n"
     "machine.\n"
     "\n"
-    "example: pipecast compare before.h5 after.h5 --tolerance 1e-6\n";
+    "example: pipecast compare before.h5 after.h5 --tolerance 1e-6\n"
+    "example: pipecast compare study.h5 rank0.json.gz rank1.json.gz --run study.zb-h1 --figure beside.svg\n";
 
-enum { TOLERANCE, FORMAT, ALL, EXIT_CODE, HELP };
+enum { TOLERANCE, FORMAT, ALL, EXIT_CODE, RUN, ITERATION, FIGURE, HELP };
 static const option_spec option_specs[] = {{"tolerance", 0, "X"},  {"format", 0, "FORMAT"}, {"all", 0, NULL},
-                                           {"exit-code", 0, NULL}, {"help", 'h', NULL},     {NULL, 0, NULL}};
+                                           {"exit-code", 0, NULL}, {"run", 0, "RUN"},       {"iteration", 0, "N"},
+                                           {"figure", 0, "FILE"},  {"help", 'h', NULL},     {NULL, 0, NULL}};
 
 typedef struct request {
-    const char *paths[2];
+    const char **paths; /* owned */
     int path_count;
     pc_compare_options options;
     bool has_exit_code;
+    const char *run, *figure; /* NULL if not given */
+    int64_t iteration;        /* 0 likewise */
 } request;
-
-static bool take_path(request *r, const char *path) {
-    if (r->path_count < 2) {
-        r->paths[r->path_count++] = path;
-        return true;
-    }
-    report_usage("compare: '%s' is one too many; expected A.h5 B.h5", path);
-    return false;
-}
 
 static bool take_option(request *r, int option, const char *value) {
     switch (option) {
     case ARGUMENT_OPERAND:
-        return take_path(r, value);
+        r->paths[r->path_count++] = value;
+        return true;
     case TOLERANCE:
         return argument_number("--tolerance", value, &r->options.tolerance);
     case FORMAT:
@@ -59,6 +67,14 @@ static bool take_option(request *r, int option, const char *value) {
         return r->options.all = true;
     case EXIT_CODE:
         return r->has_exit_code = true;
+    case RUN:
+        r->run = value;
+        return true;
+    case ITERATION:
+        return argument_integer("--iteration", value, 1, INT32_MAX, &r->iteration);
+    case FIGURE:
+        r->figure = value;
+        return true;
     default:
         return false;
     }
@@ -100,16 +116,60 @@ static int answer_request(const request *r) {
     return finish_output(r->has_exit_code && differ ? EXIT_DID_NOT_FIT : EXIT_DONE);
 }
 
-int command_compare(int argc, char **argv) {
-    request r = {0};
+/* A trace by its ending; results have others. */
+static bool is_trace(const char *path) {
+    size_t length = strlen(path);
+    return (length > 5 && strcmp(path + length - 5, ".json") == 0) ||
+           (length > 3 && strcmp(path + length - 3, ".gz") == 0);
+}
+
+static int answer_traces(const request *r) {
+    if (r->options.tolerance > 0 || r->options.all || r->has_exit_code)
+        return report_usage(
+            "compare: --tolerance, --all and --exit-code are of two results files; expected them without "
+            "traces");
+    const traces_request traces = {.results = r->paths[0],
+                                   .run = r->run,
+                                   .figure = r->figure,
+                                   .traces = r->paths + 1,
+                                   .trace_count = r->path_count - 1,
+                                   .iteration = r->iteration,
+                                   .format = r->options.format};
+    return compare_traces(&traces);
+}
+
+static int judge_request(const request *r) {
+    if (r->path_count >= 2 && is_trace(r->paths[1])) return answer_traces(r);
+    if (r->path_count > 2)
+        return report_usage("compare: '%s' is one too many; expected A.h5 B.h5, or RESULTS.h5 TRACE.json...",
+                            r->paths[2]);
+    if (r->path_count < 2) return report_usage("compare: %d of two results files; expected A.h5 B.h5", r->path_count);
+    if (r->run || r->iteration || r->figure)
+        return report_usage(
+            "compare: --run, --iteration and --figure are of traces; expected RESULTS.h5 TRACE.json...");
+    return answer_request(r);
+}
+
+static int parse_and_answer(request *r, int argc, char **argv) {
     arguments x = {.argc = argc, .argv = argv, .next = 1, .options = option_specs, .command = "compare"};
     for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
         if (option == HELP) {
             fputs(help, stdout);
             return finish_output(EXIT_DONE);
         }
-        if (option == ARGUMENT_ERROR || !take_option(&r, option, x.value)) return EXIT_BAD_INPUT;
+        if (option == ARGUMENT_ERROR || !take_option(r, option, x.value)) return EXIT_BAD_INPUT;
     }
-    if (r.path_count < 2) return report_usage("compare: %d of two results files; expected A.h5 B.h5", r.path_count);
-    return answer_request(&r);
+    return judge_request(r);
+}
+
+int command_compare(int argc, char **argv) {
+    request r = {.path_count = 0};
+    r.paths = pc_alloc((size_t)argc + 1, sizeof *r.paths);
+    if (!r.paths) {
+        report_usage("out of memory");
+        return EXIT_MACHINE;
+    }
+    int status = parse_and_answer(&r, argc, argv);
+    pc_free(r.paths);
+    return status;
 }

@@ -1,6 +1,7 @@
 /* pipecast figure: draws the timeline of a run that kept its trace, or a chart of runs. */
 #include "cli/cli.h"
 #include "cli/figure_charts.h"
+#include "cli/figure_plan.h"
 #include "cli/find_run.h"
 
 #include "engine/numbers.h"
@@ -18,6 +19,7 @@ static const char help[] =
     "usage: pipecast figure RESULTS.h5 [NAME] -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 links [--run RUN] [--top K] -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 memory-kinds [--run RUN] [--top K] -o FILE.svg|.png|.pdf\n"
+    "       pipecast figure RESULTS.h5 front|scaling|map|sensitivity -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --x COLUMN --y COLUMN[,COLUMN]... -o FILE.svg|.png|.pdf\n"
     "       pipecast figure RESULTS.h5 --list\n"
     "\n"
@@ -29,7 +31,8 @@ static const char help[] =
     "the first run that kept a trace. `links` draws how much of their bandwidth links have to carry over time, and of\n"
     "what, of a run with `engine: events` and `trace: true`. `memory-kinds` draws what memory is made of over time, of "
     "a\n"
-    "run on a cluster with `trace: true`.\n"
+    "run on a cluster with `trace: true`. `front`, `scaling`, `map` and `sensitivity` are of results of `pipecast "
+    "plan`.\n"
     "\n"
     "  -o FILE             where to; the ending says the format\n"
     "  --list              print what the file has to draw\n"
@@ -167,14 +170,24 @@ static bool is_run(const pc_results_reader *reader, const request *asked) {
     return find_run(reader, asked->path, asked->name, NULL, &row, &error) == PC_OK;
 }
 
+static pc_code draw_plans(const pc_results_reader *reader, const request *asked, pc_error *error) {
+    return draw_plan_picture(reader, asked->path, asked->name, asked->output, error);
+}
+
+/* What has a name of its own; NULL: the name is of something else. */
+typedef pc_code draw_named(const pc_results_reader *reader, const request *asked, pc_error *error);
+static draw_named *named_picture(const request *asked) {
+    if (wants_kinds(asked)) return draw_kinds;
+    if (wants_links(asked)) return draw_links;
+    return is_plan_picture(asked->name) ? draw_plans : NULL;
+}
+
 static pc_code draw_picture(const pc_results_reader *reader, const request *asked, pc_error *error) {
     bool is_chart = false;
     pc_nearest charts = {.word = asked->name};
     if (chart_is_requested(&asked->chart))
         return draw_requested_chart(reader, asked->path, &asked->chart, asked->output, error);
-    pc_code (*draw_of_run)(const pc_results_reader *, const request *, pc_error *) = wants_kinds(asked)   ? draw_kinds
-                                                                                     : wants_links(asked) ? draw_links
-                                                                                                          : NULL;
+    draw_named *draw_of_run = named_picture(asked);
     if (draw_of_run && (asked->run || asked->top)) return draw_of_run(reader, asked, error);
     pc_code code = PC_OK;
     if (asked->name)
@@ -194,6 +207,7 @@ static void print_run(const char *what, const pc_run_row *row) {
 
 static pc_code list_pictures(const pc_results_reader *reader, const char *path, pc_error *error) {
     pc_code code = list_declared_charts(reader, path, stdout, error);
+    list_plan_pictures(reader, stdout);
     for (int64_t i = 0; i < pc_results_run_count(reader); i++) { /* also behind charts that cannot be read */
         const pc_run_row *row = pc_results_row(reader, i);
         if (!pc_results_has_trace(reader, row->run)) continue;

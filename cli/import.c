@@ -18,6 +18,11 @@ static const char help[] =
     "                takes as it is. Comments say what each value is from, and, as warnings do, what was assumed, what "
     "is\n"
     "                not modelled, and which keys are not known\n"
+    "  megatron      arguments of Megatron-LM: a launch script, a log's block of arguments, or YAML: a scenario, "
+    "which\n"
+    "                `run --megatron` runs as it is\n"
+    "  nemo          a recipe of NeMo or Megatron-Bridge, as YAML or JSON: a scenario\n"
+    "  deepspeed     a configuration of DeepSpeed: the batch, ZeRO, offload and precision of a scenario\n"
     "  kineto        traces of PyTorch's profiler, one a rank (JSON, or that in gzip): the times of passes, their\n"
     "                scatter, what they hold, and what transfers take, as a file for `run --times` and\n"
     "                `schedule --times`. Passes are annotations (torch.profiler.record_function) such as F0, B3, W1; "
@@ -47,6 +52,9 @@ typedef struct import_format {
 } import_format;
 
 static const import_format formats[] = {{"hf", import_hf, 0},
+                                        {"megatron", import_megatron, 0},
+                                        {"nemo", import_nemo, 0},
+                                        {"deepspeed", import_deepspeed, 0},
                                         {"kineto", import_kineto, FOR_DEVICES | FOR_PLACEMENT | FOR_SKIP}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -77,7 +85,7 @@ static int answer(const import_format *format, const import_request *r) {
     if (!code) code = format->function(r, &text, &error);
     if (!code && text.failed) code = pc_error_no_memory(&error);
     if (!code && r->output) code = write_file(r, &text, &error);
-    if (!code && !r->output) fwrite(text.data, 1, text.size, stdout);
+    if (!code && !r->output) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
     pc_text_free(&text);
     return code ? report(&error) : finish_output(EXIT_DONE);
 }

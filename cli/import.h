@@ -23,7 +23,7 @@ typedef struct import_request {
 typedef pc_code import_function(const import_request *request, pc_text *text, pc_error *error);
 
 /* Of one file; from scenarios/import/import.h. */
-import_function import_hf;
+import_function import_deepspeed, import_hf, import_megatron, import_nemo;
 import_function import_kineto;
 
 #endif

@@ -20,3 +20,15 @@ static pc_code import(pc_import_format format, const import_request *r, pc_text 
 pc_code import_hf(const import_request *request, pc_text *text, pc_error *error) {
     return import(PC_IMPORT_HF, request, text, error);
 }
+
+pc_code import_megatron(const import_request *request, pc_text *text, pc_error *error) {
+    return import(PC_IMPORT_MEGATRON, request, text, error);
+}
+
+pc_code import_nemo(const import_request *request, pc_text *text, pc_error *error) {
+    return import(PC_IMPORT_NEMO, request, text, error);
+}
+
+pc_code import_deepspeed(const import_request *request, pc_text *text, pc_error *error) {
+    return import(PC_IMPORT_DEEPSPEED, request, text, error);
+}

@@ -2,13 +2,17 @@
 #include "calib/device/launched.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/plan_models.h"
 #include "cli/plan_nearest.h"
+#include "cli/plan_parts.h"
 #include "cli/plan_request.h"
 #include "cli/utilisation.h"
 
 #include "engine/alloc.h"
 #include "results/plan_table.h"
 #include "results/store/store.h"
+#include "scenarios/import/megatron_write.h"
+#include "scenarios/import/torchtitan_write.h"
 #include "sweep/run_profiles.h"
 #include "sweep/sweep_files.h"
 
@@ -21,6 +25,9 @@ typedef struct session {
     const plan_request *request;
     pc_plan_scenario *scenario;
     pc_run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
+    plan_parts parts;                  /* what else was asked */
+    const pc_plan_row *least;          /* of a goal; NULL: nobody asked, or nothing keeps to it */
+    pc_plan_space space;               /* that is searched: the scenario's, or its part with `least` */
     pc_plan_answer answer;
     pc_results_writer *writer;    /* NULL if no file is wanted */
     pc_plan_row *rows;            /* one a plan; owns the commands */
@@ -71,14 +78,38 @@ static pc_code search(session *s, pc_error *error) {
         interrupt_block(&signals); /* for the threads of the search */
         interrupt_watch(&signals, take_bar_back, &bar);
     }
-    pc_code code = pc_plan_run(pc_plan_scenario_space(s->scenario), &request, &s->answer, error);
+    pc_code code = pc_plan_run(&s->space, &request, &s->answer, error);
     interrupt_end(&signals);
     progress_end(&bar);
+    ptrdiff_t first = s->space.bases - pc_plan_scenario_space(s->scenario)->bases;
+    for (int64_t i = 0; i < s->answer.count && !code; i++) s->answer.found[i].choice.base += (int)first;
     return code;
 }
 
+static bool has_goal(const session *s) {
+    pc_plan_goal goal = pc_plan_scenario_goal(s->scenario);
+    return goal.deadline_s > 0.0 || goal.budget > 0.0;
+}
+
+/* What a goal was asked for is planned on the GPUs that keep to it. */
+static void choose_space(session *s) {
+    s->space = *pc_plan_scenario_space(s->scenario);
+    if (!s->least) return;
+    const pc_plan_choice *choice = &s->least->found.choice;
+    s->space.gpus = (pc_plan_list){&choice->gpus, 1};
+    s->space.bases += choice->base;
+    s->space.base_count = 1;
+}
+
+static pc_code search_space(session *s, pc_error *error) {
+    pc_code code = plan_parts_before(s->request, s->scenario, &s->planned, &s->parts, &s->least, error);
+    if (code) return code;
+    choose_space(s);
+    return has_goal(s) && !s->least ? PC_OK : search(s, error);
+}
+
 static pc_code find_rule(session *s, pc_error *error) {
-    const pc_plan_space *space = pc_plan_scenario_space(s->scenario);
+    const pc_plan_space *space = &s->space;
     pc_plan_remedy remedy;
     if (s->answer.log.broken_rule == 0) return PC_OK;
     pc_code code = pc_plan_find_remedy(space, &s->answer.log, &remedy, error);
@@ -113,6 +144,14 @@ static pc_code keep_run(session *s, const pc_run_spec *spec, const pc_run_row *r
     return pc_results_add_run(s->writer, row, &shape, spec->trace ? detail : NULL, error);
 }
 
+/* A row without a trace, of a plan or of none. */
+static pc_code keep_row(session *s, const pc_plan_row *row, pc_error *error) {
+    pc_schedule shape = {.devices = 1, .microbatches = 1, .chunks = 1, .placement = PC_PLACEMENT_LINEAR};
+    if (!s->writer) return PC_OK;
+    snprintf(shape.name, sizeof shape.name, "%.60s", row->row.schedule);
+    return pc_results_add_run(s->writer, &row->row, &shape, NULL, error);
+}
+
 static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     pc_plan_row *plan = &s->rows[index];
     pc_run_detail detail = {.devices = 0};
@@ -142,6 +181,24 @@ static pc_code run_plans(session *s, pc_error *error) {
     return code;
 }
 
+static pc_code keep_parts(session *s, pc_error *error) {
+    int64_t run = s->answer.count;
+    pc_code code = PC_OK;
+    for (int i = 0; i < s->parts.count; i++)
+        for (int64_t k = 0; k < s->parts.list[i].count && !code; k++) {
+            pc_plan_row *row = &s->parts.list[i].rows[k];
+            row->row.run = ++run;
+            snprintf(row->row.scenario, sizeof row->row.scenario, "%s", pc_plan_scenario_name(s->scenario));
+            code = keep_row(s, row, error);
+        }
+    return code;
+}
+
+static pc_code ask_parts(session *s, pc_error *error) {
+    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, s->rows, s->answer.count, &s->parts, error);
+    return code ? code : keep_parts(s, error);
+}
+
 static pc_code commit_results(session *s, pc_error *error) {
     pc_results_writer *writer = s->writer;
     s->writer = NULL;
@@ -157,12 +214,43 @@ static pc_code print_plans(const session *s, pc_error *error) {
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,
+                             .parts = s->parts.list,
+                             .part_count = s->parts.count,
+                             .goal = pc_plan_scenario_goal(s->scenario),
                              .request = wanted(s),
                              .rule = s->rule[0] ? s->rule : NULL,
                              .log = s->answer.log,
                              .look = look_of(&s->request->look, &notes)};
     pc_code code = pc_plan_table_write(&report, s->request->format, stdout, error);
     if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
+    return code;
+}
+
+static pc_code write_plan(session *s, int64_t index, pc_text *text, pc_error *error) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    const pc_plan_row *plan = &s->rows[index];
+    pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, &labels, error);
+    if (code) return code;
+    pc_text_printf(text, "%s# plan %" PRId64 ": %.4g s an iteration on %" PRId64 " GPUs of %s\n# %s\n",
+                   index ? "\n" : "", index + 1, plan->row.iteration_s, spec.gpus, labels.machine, plan->command);
+    code = pc_run_profiles_open(&s->planned, &spec, error);
+    if (!code) pc_run_profiles_use(&s->planned, &spec);
+    if (!code && s->request->writer == PLAN_WRITES_MEGATRON)
+        code = pc_megatron_write(&spec, text, error);
+    else if (!code)
+        pc_torchtitan_write(&spec, text);
+    pc_run_spec_free(&spec);
+    return !code && text->failed ? pc_error_no_memory(error) : code;
+}
+
+/* The plans as another program takes them, the best first. */
+static pc_code write_plans(session *s, pc_error *error) {
+    pc_text text = {.data = NULL};
+    pc_code code = PC_OK;
+    for (int64_t i = 0; i < s->answer.count && !code; i++) code = write_plan(s, i, &text, error);
+    if (!code && text.size > 0) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
+    pc_text_free(&text);
     return code;
 }
 
@@ -178,6 +266,7 @@ static void close_session(session *s) {
     for (int64_t i = 0; s->rows && i < s->answer.count; i++) pc_free((char *)s->rows[i].command);
     pc_results_discard(s->writer);
     pc_plan_answer_free(&s->answer);
+    plan_parts_free(&s->parts);
     pc_run_profiles_close(&s->searched);
     pc_run_profiles_close(&s->planned);
     pc_plan_scenario_free(s->scenario);
@@ -197,22 +286,30 @@ static void warn(const session *s) {
     pc_run_spec_free(&spec);
 }
 
-/* A results file is opened before the search, which may take long, and cannot be written to be in vain. */
-static int answer_request(const plan_request *r) {
+/* With `passes_on` a goal that nothing keeps to is the next model's: it is said, and nothing else. */
+static int answer_request(const plan_request *r, bool *passes_on) {
     pc_error error = {0};
     session s = {.request = r};
     pc_code code = load_scenario(&s, &error);
     if (!code) code = open_profiles(&s, &error);
-    if (!code) code = open_results(&s, &error);
-    if (!code) code = search(&s, &error);
+    if (!code) code = open_results(&s, &error); /* before the search, which may take long, and is not to be in vain */
+    if (!code) code = search_space(&s, &error);
+    if (passes_on) *passes_on = !code && !s.least;
+    if (passes_on && *passes_on) {
+        close_session(&s);
+        return EXIT_DONE;
+    }
     if (!code) code = find_rule(&s, &error);
     if (!code) code = run_plans(&s, &error);
+    if (!code) code = ask_parts(&s, &error);
     bool is_found = !code;
     if (!code) code = commit_results(&s, &error);
     if (code == PC_ERROR_INPUT && is_found) print_plans(&s, NULL); /* another file stands where the results should */
-    if (!code) code = print_plans(&s, &error);
+    if (!code) code = r->writer ? write_plans(&s, &error) : print_plans(&s, &error);
     int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
-    if (!code && s.answer.count == 0) {
+    if (!code && s.answer.count == 0 && has_goal(&s)) {
+        report_usage("plan: no plan that was tried keeps to the deadline and the budget");
+    } else if (!code && s.answer.count == 0) {
         pc_plan_request request = wanted(&s);
         plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log, s.rule);
     }
@@ -222,13 +319,31 @@ static int answer_request(const plan_request *r) {
     return status;
 }
 
+/* The answer of the largest model that keeps to the goal, or the last one's. */
+static int answer_models(plan_request *r) {
+    plan_models models;
+    int status = plan_models_list(r, &models);
+    bool passes_on = true;
+    for (int i = 0; i < models.count && status < 0; i++) {
+        bool is_last = i + 1 == models.count;
+        if (!plan_request_take_model(r, models.name[i])) return EXIT_BAD_INPUT;
+        int answered = answer_request(r, is_last ? NULL : &passes_on);
+        if (is_last || !passes_on)
+            status = answered;
+        else if (!r->is_quiet)
+            report_usage("plan: %s: no plan that was tried keeps to the deadline and the budget", models.name[i]);
+        plan_request_drop_model(r);
+    }
+    return status;
+}
+
 /* A search is the work of one process: of several that a launcher started, the first's. */
 int command_plan(int argc, char **argv) {
     plan_request r = {.path = NULL};
     pc_launched launched;
     if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
     int status = plan_request_parse(argc, argv, &r);
-    if (status < 0) status = answer_request(&r);
+    if (status < 0) status = r.models ? answer_models(&r) : answer_request(&r, NULL);
     plan_request_free(&r);
     return status;
 }

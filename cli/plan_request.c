@@ -19,8 +19,18 @@ static const char help_start[] =
     "      --top K                how many cuts (default 10; of a front all)\n"
     "      --most-iteration TIME  plans whose iteration takes no longer, such as '30 s'\n"
     "      --most-cost X          plans in which a million tokens cost no more\n"
+    "      --deadline TIME        the fewest GPUs on which `--tokens` are trained in that time, such as 30d\n"
+    "      --budget MONEY         and for no more than that, such as 2M$, at the `--price` of a GPU-hour\n"
+    "      --batch-per WHAT       all (default): --global-batch is of all replicas; replica: of each, so that it "
+    "follows dp\n"
+    "      --each AXIS[,AXIS]     also the best plan of each value: gpus, machine, tp, schedule, ...\n"
+    "      --map AXIS,AXIS        also a map of the best plan of each two values, such as tp,pp\n"
+    "      --seq-mix N:PART,...   also the plans with sequences of several lengths, such as 8k:0.8,128k:0.2\n"
+    "      --sensitivity          also what 20% less and more of bandwidths, memory, rates and batch make of plan 1\n"
+    "      --anew                 with --sensitivity also the best plan then\n"
     "  -o RESULTS.h5              also keep the plans' runs in an HDF5 file\n"
-    "      --format FORMAT        table, csv or json (default table)\n"
+    "      --format FORMAT        table, csv or json (default table); or the plans as arguments of Megatron-LM\n"
+    "                             (megatron) or fields of torchtitan's configuration (torchtitan)\n"
     "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
@@ -51,6 +61,9 @@ static const run_flag plan_flags[] = {
     {.name = "top", .value = "K", .key = "top"},
     {.name = "most-iteration", .value = "TIME", .key = "most_iteration"},
     {.name = "most-cost", .value = "X", .key = "most_cost"},
+    {.name = "deadline", .value = "TIME", .key = "deadline"},
+    {.name = "budget", .value = "MONEY", .key = "budget"},
+    {.name = "batch-per", .value = "WHAT", .key = "batch_per"},
 };
 enum { PLAN_FLAGS = sizeof plan_flags / sizeof *plan_flags };
 
@@ -61,6 +74,11 @@ enum {
     COLOUR,
     JOBS,
     ALL_VARIANTS,
+    EACH,
+    MAP,
+    MIX,
+    SENSITIVITY,
+    ANEW,
     EXHAUSTIVE,
     SET,
     ALLOW_OUTSIDE,
@@ -76,6 +94,11 @@ static const option_spec own_options[] = {
     [COLOUR] = {"color", 0, "WHEN"},
     [JOBS] = {"jobs", 'j', "N"},
     [ALL_VARIANTS] = {"all-variants", 0, NULL},
+    [EACH] = {"each", 0, "AXIS,..."},
+    [MAP] = {"map", 0, "AXIS,AXIS"},
+    [MIX] = {"seq-mix", 0, "N:PART,..."},
+    [SENSITIVITY] = {"sensitivity", 0, NULL},
+    [ANEW] = {"anew", 0, NULL},
     [EXHAUSTIVE] = {"exhaustive", 0, NULL},
     [SET] = {"set", 0, "KEY=VALUE"},
     [ALLOW_OUTSIDE] = {"allow-outside", 0, NULL},
@@ -145,6 +168,37 @@ static bool take_path(plan_request *request, const char *path) {
     return true;
 }
 
+/* table, csv and json, and behind them what others take. */
+static bool take_format(plan_request *request, const char *value) {
+    int index;
+    if (!argument_word("--format", "format", "table|csv|json|megatron|torchtitan", value, &index)) return false;
+    request->format = index < 3 ? (pc_format)index : PC_FORMAT_TABLE;
+    request->writer = index < 3 ? PLAN_WRITES_NONE : index == 3 ? PLAN_WRITES_MEGATRON : PLAN_WRITES_TORCHTITAN;
+    return true;
+}
+
+static bool is_model(const run_flag *flag) {
+    return strcmp(flag->key, "model.from") == 0;
+}
+
+static bool take_flag(plan_request *request, const run_flag *flag, const char *value) {
+    if (!is_model(flag) || !strchr(value, ',')) return run_sets_take_flag(&request->sets, flag, value, set_of);
+    request->models = value;
+    return true;
+}
+
+bool plan_request_take_model(plan_request *request, const char *model) {
+    const run_flag *flag = run_flags();
+    while (!is_model(flag)) flag++;
+    return run_sets_take_flag(&request->sets, flag, model, set_of);
+}
+
+void plan_request_drop_model(plan_request *request) {
+    run_sets *sets = &request->sets;
+    free(sets->flags[--sets->flag_count].set);
+    sets->count--;
+}
+
 static bool take_option(plan_request *request, int option, const char *value, const run_flag *const *flags) {
     switch (option) {
     case ARGUMENT_OPERAND:
@@ -153,7 +207,7 @@ static bool take_option(plan_request *request, int option, const char *value, co
         request->output = value;
         return true;
     case FORMAT:
-        return argument_format("--format", value, &request->format);
+        return take_format(request, value);
     case COLUMNS:
         return look_take_columns(&request->look, value, pc_plan_column_name);
     case COLOUR:
@@ -162,6 +216,19 @@ static bool take_option(plan_request *request, int option, const char *value, co
         return argument_integer("--jobs", value, 1, JOBS_MAX, &request->jobs);
     case ALL_VARIANTS:
         return request->wants_variants = true;
+    case EACH:
+        request->each = value;
+        return true;
+    case MAP:
+        request->map = value;
+        return true;
+    case MIX:
+        request->mix = value;
+        return true;
+    case SENSITIVITY:
+        return request->wants_changes = true;
+    case ANEW:
+        return request->plans_anew = true;
     case EXHAUSTIVE:
         return request->is_exhaustive = true;
     case SET:
@@ -171,7 +238,7 @@ static bool take_option(plan_request *request, int option, const char *value, co
     case QUIET:
         return request->is_quiet = true;
     default:
-        return option >= 0 && run_sets_take_flag(&request->sets, flags[option], value, set_of);
+        return option >= 0 && take_flag(request, flags[option], value);
     }
 }
 
@@ -188,8 +255,10 @@ int plan_request_parse(int argc, char **argv, plan_request *request) {
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
         if (!take_option(request, option, x.value, flags)) return run_sets_status(&request->sets);
     }
-    if (!request->path && request->sets.count == 0)
+    if (!request->path && request->sets.count == 0 && !request->models)
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
+    if (request->plans_anew && !request->wants_changes)
+        return report_usage("plan: --anew without --sensitivity; expected both");
     return -1;
 }
 

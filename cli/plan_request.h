@@ -12,20 +12,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A plan as another program takes it, in place of the table. */
+typedef enum plan_writer { PLAN_WRITES_NONE, PLAN_WRITES_MEGATRON, PLAN_WRITES_TORCHTITAN } plan_writer;
+
 typedef struct plan_request {
     const char *path; /* of the scenario; NULL: options say everything */
     run_sets sets;
     const char *output; /* NULL: no results file */
     pc_format format;
+    plan_writer writer;
     look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet, wants_variants;
+    const char *models; /* several, with commas between, of which the largest is wanted that keeps to a goal; or NULL */
+    const char *each, *map; /* axes, as they were written; NULL: not asked */
+    const char *mix;        /* of lengths of sequences, likewise */
+    bool wants_changes, plans_anew;
     bool allows_outside; /* of the scenario's folder, what it names */
 } plan_request;
 
 /* Reads the arguments. -1 if there is something to do; else the exit status, all having been said. */
 int plan_request_parse(int argc, char **argv, plan_request *request);
 void plan_request_free(plan_request *request);
+
+/* Plans for one model of several: as if --model had named it, the last of all options; and takes that back. False
+ * after having printed why it cannot be. */
+bool plan_request_take_model(plan_request *request, const char *model);
+void plan_request_drop_model(plan_request *request);
 
 /* "pipecast run FILE --tp 8 ...": the run of a choice, as a shell takes it; the caller frees it with free(). */
 pc_code plan_request_command(const plan_request *request, const pc_plan_scenario *scenario,

@@ -10,6 +10,7 @@
 #include "engine/alloc.h"
 #include "results/figures/scenario_charts.h"
 #include "results/table.h"
+#include "scenarios/import/import.h"
 #include "sweep/sweep.h"
 
 #include <assert.h>
@@ -26,6 +27,9 @@ static const char help_start[] =
     "scenario, the options that stand for keys of a setting say what to run. Processes that mpirun or srun started\n"
     "share the runs.\n"
     "\n"
+    "      --megatron FILE        arguments of Megatron-LM as a scenario: a launch script, a log's block of arguments, "
+    "or\n"
+    "                             YAML; options that stand for keys of a setting win over them\n"
     "  -o RESULTS.h5              also keep rows, scenarios and traces in an HDF5 file; what is there already, from a\n"
     "                             run that was ended or had fewer values, is not simulated again\n"
     "      --format FORMAT        table, csv or json (default table)\n"
@@ -57,7 +61,8 @@ typedef struct run_request {
     const char **paths; /* NULL: no file, the sets say everything */
     int path_count;
     run_sets sets;
-    const char *output; /* NULL: no results file */
+    const char *megatron; /* of the paths the one that has arguments of Megatron-LM; NULL: none */
+    const char *output;   /* NULL: no results file */
     pc_format format;
     look_request look;
     int64_t jobs;               /* 0: the user does not say */
@@ -72,6 +77,7 @@ typedef struct session {
     const run_request *request;
     pc_team *team;
     pc_scenario **scenarios;
+    pc_import_text imported;
     pc_sweep *sweep;
     interrupt interrupt;
     progress bar;
@@ -84,10 +90,14 @@ typedef struct session {
 
 /* ---- the scenarios ---- */
 
-static pc_code load_scenario(const run_request *r, const char *path, pc_scenario **scenario, pc_error *error) {
+static pc_code load_scenario(session *s, const char *path, pc_scenario **scenario, pc_error *error) {
+    const run_request *r = s->request;
     pc_scenario_options options = {
         .sets = r->sets.list, .set_count = r->sets.count, .allows_outside = r->allows_outside};
-    pc_code code = pc_scenario_load_with(path, &options, scenario, error);
+    bool is_foreign = path && path == r->megatron;
+    pc_code code = is_foreign ? pc_import_file(PC_IMPORT_MEGATRON, path, &s->imported, error) : PC_OK;
+    if (is_foreign) options.text = s->imported.scenario.data;
+    if (!code) code = pc_scenario_load_with(path, &options, scenario, error);
     if (code) run_flags_explain(r->sets.flags, r->sets.flag_count, error);
     if (!code && path) code = pc_scenario_charts_check(path, *scenario, error);
     if (!code && path && r->output) code = refuse_same_file(path, r->output, "the scenario", error);
@@ -99,7 +109,7 @@ static pc_code load_scenarios(session *s, pc_error *error) {
     s->scenarios = pc_alloc((size_t)r->path_count, sizeof(pc_scenario *));
     if (!s->scenarios) return pc_error_no_memory(error);
     for (int i = 0; i < r->path_count; i++) {
-        pc_code code = load_scenario(r, r->paths[i], &s->scenarios[i], error);
+        pc_code code = load_scenario(s, r->paths[i], &s->scenarios[i], error);
         if (code) return code;
     }
     if (r->output || pc_team_size(s->team) <= 1) return PC_OK;
@@ -195,6 +205,7 @@ static void note_assumed(const session *s, look_notes *notes) {
 
 static void note_imports(const session *s, look_notes *notes) {
     char text[PC_IMPORT_NOTE_SIZE];
+    if (s->imported.notes.size > 0) look_note(notes, "%s", s->imported.notes.data);
     for (int i = 0; i < s->request->path_count; i++)
         for (int k = 0; pc_scenario_import_note(s->scenarios[i], k, text); k++) look_note(notes, "%s", text);
 }
@@ -272,6 +283,7 @@ static void close_session(session *s) {
     pc_sweep_free(s->sweep);
     for (int i = 0; s->scenarios && i < s->request->path_count; i++) pc_scenario_free(s->scenarios[i]);
     pc_free(s->scenarios);
+    pc_import_text_free(&s->imported);
     pc_team_close(s->team);
 }
 
@@ -290,19 +302,14 @@ static int answer(const run_request *r) {
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, FORMAT, COLUMNS, COLOUR, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS };
+enum { MEGATRON, OUTPUT, FORMAT, COLUMNS, COLOUR, JOBS, SHARD, FRESH, SET, ALLOW_OUTSIDE, QUIET, HELP, FLAGS };
 static const option_spec own_options[FLAGS] = {
-    {"output", 'o', "RESULTS.h5"},
-    {"format", 0, "FORMAT"},
-    {"columns", 0, "NAME,..."},
-    {"color", 0, "WHEN"},
-    {"jobs", 'j', "N"},
-    {"shard", 0, "I/N"},
-    {"fresh", 0, NULL},
-    {"set", 0, "KEY=VALUE"},
-    {"allow-outside", 0, NULL},
-    {"quiet", 'q', NULL},
-    {"help", 'h', NULL},
+    {"megatron", 0, "FILE"}, {"output", 'o', "RESULTS.h5"},
+    {"format", 0, "FORMAT"}, {"columns", 0, "NAME,..."},
+    {"color", 0, "WHEN"},    {"jobs", 'j', "N"},
+    {"shard", 0, "I/N"},     {"fresh", 0, NULL},
+    {"set", 0, "KEY=VALUE"}, {"allow-outside", 0, NULL},
+    {"quiet", 'q', NULL},    {"help", 'h', NULL},
 };
 
 /* The options of our own, and behind them those that stand for keys; the last has no name. */
@@ -342,6 +349,11 @@ static bool take_option(run_request *r, int option, const char *value) {
     case ARGUMENT_OPERAND:
         r->paths[r->path_count++] = value;
         return true;
+    case MEGATRON:
+        r->paths[r->path_count++] = value;
+        if (!r->megatron) return (r->megatron = value) != NULL;
+        report_usage("--megatron: '%s' is a second one; expected one", value);
+        return false;
     case OUTPUT:
         r->output = value;
         return true;

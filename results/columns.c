@@ -205,7 +205,7 @@ static const pc_column columns[] = {
     COLUMN(training_days, NUMBER, "d",
            "the whole training, of so many tokens; on bad days by the goodput, or the mean iteration without jobs",
            SHOWN(494, "training", "[days]", FOUR_DIGITS, ALWAYS, NEVER)),
-    COLUMN(training_cost, NUMBER, "1", "the same at the price of a GPU-hour, spare nodes not counted",
+    COLUMN(training_cost, NUMBER, "1", "those GPU-hours at the price of one",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
     COLUMN(iteration_s_low, NUMBER, "s", "where the interval of 80% of iteration_s begins"),
@@ -251,6 +251,12 @@ static const pc_column columns[] = {
     COLUMN(etp, INT64, "1", "ranks that cut one expert", SHOWN(97, "etp", "", INTEGER, VARYING, NARROW + 4)),
     COLUMN(exposed_ep_s, NUMBER, "s", "of the iteration, waiting for dispatch and combine of tokens"),
     COLUMN(sent_ep_gib, NUMBER, "GiB", "what a GPU sends in an iteration for expert parallelism, the mean over GPUs"),
+    COLUMN(training_gpu_hours, NUMBER, "h", "that time of all GPUs, spare nodes not counted",
+           SHOWN(495, "training", "GPU-hours", FOUR_DIGITS, ALWAYS, 4)),
+    COLUMN(training_mwh, NUMBER, "MWh",
+           "energy that the GPUs take for it: at `watts` each, or the power of their boards without hosts, network and "
+           "cooling",
+           SHOWN(496, "training", "[MWh]", FOUR_DIGITS, ALWAYS, 4)),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

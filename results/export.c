@@ -85,6 +85,26 @@ void pc_trace_view_free(pc_trace_view *view) {
     memset(view, 0, sizeof *view);
 }
 
+/* A file may say anything. */
+pc_code pc_trace_view_join(const pc_trace_view *view, const pc_replay_trace *trace, int64_t transfer, int32_t *maker,
+                           int32_t *waiting, pc_error *error) {
+    pc_pass pass = trace->transfer_pass[transfer];
+    int from = trace->transfer_from[transfer], to = trace->transfer_to[transfer];
+    pc_predecessor sender;
+    *waiting = pc_pass_position(&view->index, to, pass.chunk, pass.microbatch, (pc_pass_kind)pass.kind);
+    if (*waiting != PC_NO_PASS && trace->pass_start_ps[*waiting] >= trace->transfer_end_ps[transfer] &&
+        pc_pass_sender(&view->index, to, pass, &sender) && sender.stage == from) {
+        *maker = sender.position;
+        return PC_OK;
+    }
+    char name[PC_PASS_NAME_SIZE];
+    pc_pass_name(&view->schedule, pass, name);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "trace: a transfer from stage %d to %s of stage %d; expected a pass that starts after it and "
+                        "waits for that stage",
+                        from, name, to);
+}
+
 /* --- CSV --- */
 
 static void add_pass(pc_outlet *outlet, const pc_replay_trace *trace, int64_t i) {

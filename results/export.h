@@ -36,6 +36,16 @@ pc_code pc_export_csv(const pc_run_row *row, const pc_trace_record *record, FILE
  * schedule has what the runtime does not know, or the trace contradicts itself; PC_ERROR_IO if the stream fails. */
 pc_code pc_export_torch_csv(const pc_run_row *row, const pc_trace_record *record, FILE *stream, pc_error *error);
 
+/* What one stage does, as an execution trace of MLCommons Chakra (schema/protobuf/et_def.proto, 0.0.4), which ASTRA-sim
+ * runs: a GlobalMetadata and then Nodes, each behind its length. Every pass is a COMP_NODE behind the one before it on
+ * its stage, and behind the COMM_RECV_NODE of what it waits for; what it makes is a COMM_SEND_NODE behind it. Stages
+ * are the ranks 0 to p-1, and both ends of a message have one comm_tag. Times are whole microseconds, as the schema has
+ * them; the attribute duration_ps has all of it. `message_bytes`: of every message, where the trace does not say (0: it
+ * must). PC_ERROR_INPUT, and nothing written, if nobody says, or the trace contradicts itself; PC_ERROR_IO if the
+ * stream fails. */
+pc_code pc_export_chakra(const pc_run_row *row, const pc_trace_record *record, int stage, int64_t message_bytes,
+                         FILE *stream, pc_error *error);
+
 /* One table of the trace alone, with columns of its own (docs/results-format.md): a header and a line a row, numbers as
  * in the results file, empty if there is none. Those from LINKS on are what the engine saw: PC_ERROR_INPUT, and
  * nothing written, of a run that it did not run whole. */

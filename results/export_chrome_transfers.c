@@ -6,27 +6,6 @@
 
 /* --- what a transfer joins --- */
 
-/* A file may say anything. */
-static pc_code find_passes(pc_chrome *chrome, int64_t row, pc_error *error) {
-    const pc_replay_trace *trace = chrome->trace;
-    pc_pass pass = trace->transfer_pass[row];
-    int from = trace->transfer_from[row], to = trace->transfer_to[row];
-    pc_predecessor maker;
-    int32_t waiting = pc_pass_position(&chrome->view.index, to, pass.chunk, pass.microbatch, (pc_pass_kind)pass.kind);
-    if (waiting != PC_NO_PASS && trace->pass_start_ps[waiting] >= trace->transfer_end_ps[row] &&
-        pc_pass_sender(&chrome->view.index, to, pass, &maker) && maker.stage == from) {
-        chrome->waiting[row] = waiting;
-        chrome->maker[row] = maker.position;
-        return PC_OK;
-    }
-    char name[PC_PASS_NAME_SIZE];
-    pc_pass_name(&chrome->view.schedule, pass, name);
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "trace: a transfer from stage %d to %s of stage %d; expected a pass that starts after it and "
-                        "waits for that stage",
-                        from, name, to);
-}
-
 pc_code pc_chrome_list_transfers(pc_chrome *chrome, pc_error *error) {
     const pc_replay_trace *trace = chrome->trace;
     size_t transfers = (size_t)trace->transfer_count;
@@ -40,7 +19,7 @@ pc_code pc_chrome_list_transfers(pc_chrome *chrome, pc_error *error) {
                                             .start_ps = trace->transfer_start_ps[i],
                                             .end_ps = trace->transfer_end_ps[i],
                                             .row = i};
-        pc_code code = find_passes(chrome, i, error);
+        pc_code code = pc_trace_view_join(&chrome->view, trace, i, &chrome->maker[i], &chrome->waiting[i], error);
         if (code) return code;
     }
     return pc_chrome_place(chrome, chrome->sent, trace->transfer_count, error);

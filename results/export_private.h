@@ -34,4 +34,8 @@ typedef struct pc_trace_view {
 pc_code pc_trace_view_make(const pc_trace_record *record, pc_trace_view *view, pc_error *error);
 void pc_trace_view_free(pc_trace_view *view);
 
+/* The positions of the passes at the ends of a transfer. PC_ERROR_INPUT if there is no pass that could wait for it. */
+pc_code pc_trace_view_join(const pc_trace_view *view, const pc_replay_trace *trace, int64_t transfer, int32_t *maker,
+                           int32_t *waiting, pc_error *error);
+
 #endif

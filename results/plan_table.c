@@ -2,6 +2,7 @@
 #include "results/plan_table.h"
 
 #include "results/columns.h"
+#include "results/plan_cells.h"
 #include "results/plan_private.h"
 #include "results/table_private.h"
 
@@ -23,6 +24,9 @@ enum {
     EXTRA_BEHIND,
     EXTRA_TIES,
     EXTRA_CLOSE,
+    EXTRA_PART,
+    EXTRA_WHAT,
+    EXTRA_FACTOR,
     EXTRA_COMMAND,
     EXTRAS
 };
@@ -38,6 +42,9 @@ static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
                                               [EXTRA_BEHIND] = {"behind", true},
                                               [EXTRA_TIES] = {"ties", false},
                                               [EXTRA_CLOSE] = {"close", false},
+                                              [EXTRA_PART] = {"part", true},
+                                              [EXTRA_WHAT] = {"what", true},
+                                              [EXTRA_FACTOR] = {"factor", false},
                                               [EXTRA_COMMAND] = {"command", true}};
 
 /* ---- which columns ---- */
@@ -95,14 +102,14 @@ const char *pc_plan_dispatcher(const pc_plan_row *plan) {
     return plan->row.ep > 1 ? words[plan->found.choice.dispatcher] : "none";
 }
 
-/* The text lives in `room`, or longer. */
-static const char *extra_text(const pc_plan_report *report, int64_t index, int extra, char room[PC_PLAN_TEXT_SIZE]) {
-    const pc_plan_row *plan = &report->rows[index];
+static const pc_plan_row *best_of(const pc_plan_report *report) {
+    return report->best ? report->best : report->rows;
+}
+
+/* What a choice says; the text lives in `room`, or longer. */
+static const char *choice_text(const pc_plan_row *plan, int extra, char room[PC_PLAN_TEXT_SIZE]) {
     const pc_plan_choice *choice = &plan->found.choice;
     switch (extra) {
-    case EXTRA_RANK:
-        snprintf(room, PC_PLAN_TEXT_SIZE, "%" PRId64, index + 1);
-        return room;
     case EXTRA_ORDER:
         pc_rank_order_write(choice->order, room);
         return room;
@@ -117,20 +124,52 @@ static const char *extra_text(const pc_plan_report *report, int64_t index, int e
         return switch_text(choice->overlaps_tp);
     case EXTRA_GRADIENTS:
         return switch_text(choice->overlaps_gradients);
-    case EXTRA_PARAMETERS:
+    default:
         return switch_text(choice->overlaps_parameters);
+    }
+}
+
+/* What it is beside the best one, which only other plans, and changes of it, are. */
+static const char *compared_text(const pc_plan_report *report, const pc_plan_row *plan, int extra,
+                                 char room[PC_PLAN_TEXT_SIZE]) {
+    pc_plan_objective objective = report->request.objectives[0];
+    const pc_plan_row *best = best_of(report);
+    bool is_compared = plan->part == PC_PLAN_PART_PLANS || plan->part == PC_PLAN_PART_SENSITIVITY;
+    if (!is_compared) return "";
+    if (extra == EXTRA_TIES) return switch_text(pc_plan_ties(objective, best, plan));
+    if (extra == EXTRA_CLOSE) return switch_text(pc_plan_is_close(objective, best, plan));
+    pc_plan_behind(objective, best, plan, room);
+    return room;
+}
+
+/* The text lives in `room`, or longer; empty where there is nothing to say. */
+static const char *extra_text(const pc_plan_report *report, int64_t index, int extra, char room[PC_PLAN_TEXT_SIZE]) {
+    const pc_plan_row *plan = &report->rows[index];
+    bool is_said = extra == EXTRA_PART || extra == EXTRA_WHAT || extra == EXTRA_FACTOR;
+    room[0] = '\0';
+    if (plan->lacks_plan && !is_said) return "";
+    switch (extra) {
+    case EXTRA_RANK:
+        if (plan->part == PC_PLAN_PART_PLANS) snprintf(room, PC_PLAN_TEXT_SIZE, "%" PRId64, index + 1);
+        return room;
     case EXTRA_LIMITS:
-        pc_plan_limits(plan, room);
+        if (plan->part != PC_PLAN_PART_MIX) pc_plan_limits(plan, room); /* means have no waits */
         return room;
     case EXTRA_BEHIND:
-        pc_plan_behind(report->request.objectives[0], report->rows, plan, room);
-        return room;
     case EXTRA_TIES:
-        return switch_text(pc_plan_ties(report->request.objectives[0], report->rows, plan));
     case EXTRA_CLOSE:
-        return switch_text(pc_plan_is_close(report->request.objectives[0], report->rows, plan));
+        return compared_text(report, plan, extra, room);
+    case EXTRA_PART:
+        return pc_plan_part_name(plan->part);
+    case EXTRA_WHAT:
+        return plan->what;
+    case EXTRA_FACTOR:
+        if (plan->part == PC_PLAN_PART_SENSITIVITY) pc_number_format(plan->factor, room);
+        return room;
+    case EXTRA_COMMAND:
+        return plan->command ? plan->command : "";
     default:
-        return plan->command;
+        return choice_text(plan, extra, room);
     }
 }
 
@@ -172,6 +211,10 @@ static void add_csv_row(const pc_plan_report *report, int64_t index, pc_text *te
 static void add_csv(const pc_plan_report *report, pc_text *text) {
     add_csv_header(report, text);
     for (int64_t i = 0; i < report->count; i++) add_csv_row(report, i, text);
+    for (int part = 0; part < report->part_count; part++) {
+        pc_plan_report of_part = pc_plan_report_of(report, &report->parts[part]);
+        for (int64_t i = 0; i < of_part.count; i++) add_csv_row(&of_part, i, text);
+    }
 }
 
 /* ---- JSON ---- */
@@ -183,7 +226,7 @@ static void add_json_extra(const pc_plan_report *report, int64_t index, int extr
     if (extras[extra].is_text)
         pc_text_add_json(text, cell);
     else
-        pc_text_add(text, cell, strlen(cell));
+        pc_text_printf(text, "%s", cell[0] ? cell : "null");
 }
 
 static void add_json_plan(const pc_plan_report *report, int64_t index, pc_text *text) {
@@ -238,6 +281,13 @@ static void add_json_log(const pc_plan_report *report, pc_text *text) {
     pc_text_add(text, "}\n", 2);
 }
 
+static void add_json_part(const pc_plan_report *report, const pc_plan_cells *part, pc_text *text) {
+    pc_plan_report of_part = pc_plan_report_of(report, part);
+    pc_text_printf(text, "  \"%s\": [", pc_plan_part_name(part->part));
+    for (int64_t i = 0; i < of_part.count; i++) add_json_plan(&of_part, i, text);
+    pc_text_printf(text, "\n  ],\n");
+}
+
 static void add_json(const pc_plan_report *report, pc_text *text) {
     pc_text_printf(text, "{\n  \"scenario\": ");
     pc_text_add_json(text, report->scenario);
@@ -247,6 +297,7 @@ static void add_json(const pc_plan_report *report, pc_text *text) {
     pc_text_printf(text, "],\n  \"plans\": [");
     for (int64_t i = 0; i < report->count; i++) add_json_plan(report, i, text);
     pc_text_printf(text, "%s],\n", report->count > 0 ? "\n  " : "");
+    for (int i = 0; i < report->part_count; i++) add_json_part(report, &report->parts[i], text);
     add_json_log(report, text);
     pc_text_add(text, "}\n", 2);
 }

@@ -27,6 +27,7 @@
 #include "models/planner/planner.h"
 #include "results/row.h"
 #include "results/table.h"
+#include "scenarios/plan_scenario.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +37,27 @@
 extern "C" {
 #endif
 
+/* What a row answers: which plans are the best; which is the best of one value; what becomes of plan 1 if something
+ * else changes (plan_cells.h). */
+typedef enum pc_plan_part {
+    PC_PLAN_PART_PLANS,
+    PC_PLAN_PART_EACH,
+    PC_PLAN_PART_MAP,
+    PC_PLAN_PART_SENSITIVITY,
+    PC_PLAN_PART_MIX,
+    PC_PLAN_PARTS
+} pc_plan_part;
+
+/* "plan", "each", "map", "sensitivity", "mix". */
+const char *pc_plan_part_name(pc_plan_part part);
+
+/* Without a plan `found` is zero, and `row` says why in `message`. */
 typedef struct pc_plan_row {
+    pc_plan_part part;
+    bool lacks_plan;
+    pc_plan_rule rule; /* that most points of a cell without a plan break, where none is over memory or a limit */
+    double factor;     /* of SENSITIVITY: how many times as much of `what` there is */
+    char what[128];    /* of EACH and MAP the values, "tp 8, pp 4"; of SENSITIVITY what is changed */
     pc_plan_found found;
     pc_run_row row;           /* of the run that the plan is */
     pc_device_memory fullest; /* the stage whose GPU holds most */
@@ -49,10 +70,15 @@ typedef struct pc_plan_row {
 pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc_plan_row *plan, pc_run_detail *detail,
                         pc_error *error);
 
+struct pc_plan_cells;
 typedef struct pc_plan_report {
-    const char *scenario; /* its name */
+    const char *scenario;              /* its name */
+    const struct pc_plan_cells *parts; /* part_count, what else was asked; NULL: nothing */
+    int part_count;
+    pc_plan_goal goal;
     const pc_plan_row *rows;
     int64_t count;
+    const pc_plan_row *best; /* what rows are compared with; NULL: the first one */
     pc_plan_request request;
     const char *rule; /* pc_plan_rule_text's, or NULL if no point broke any */
     pc_plan_log log;  /* seconds are not written: the same input gives the same bytes */
@@ -91,9 +117,9 @@ const char *pc_plan_dispatcher(const pc_plan_row *plan);
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
  * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, dispatcher, overlap_p2p,
- * overlap_tp, overlap_gradients, overlap_parameters, limits, behind, ties, close, command. JSON: an object of
- * `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of pc_plan_log and
- * `rule`. PC_ERROR_IO if the stream fails. */
+ * overlap_tp, overlap_gradients, overlap_parameters, limits, behind, ties, close, part, what, factor, command. JSON: an
+ * object of `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of
+ * pc_plan_log and `rule`. PC_ERROR_IO if the stream fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

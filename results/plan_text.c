@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Choices stand in the table where plans differ in them, else above it; results always, where there are any: the cost
- * with a price, and without one, if it is wanted, the hours that stand for it. */
-typedef enum column_kind { CHOICE, RESULT, COST, HOURS } column_kind;
+ * with a price, and without one, if it is wanted, the hours that stand for it. Ranks are of plans alone, and what
+ * IF_ANY says is there if some plan has it. */
+typedef enum column_kind { CHOICE, RESULT, RANK, COST, HOURS, IF_ANY } column_kind;
 
 /* A column of the CSV, which says how the table has it where tables of runs have it otherwise or not at all. Where a
  * terminal is too narrow, columns go in the order of `sacrifice`, 1 first: those that follow from others, then
@@ -24,7 +25,7 @@ static const struct column {
     const char *label, *unit; /* above the table, where it is not the header; and behind the number */
     const char *plain;        /* goes without saying above the table; or NULL */
 } columns[] = {
-    {"rank", RESULT, 0, "plan", "", .style = PC_STYLE_INTEGER},
+    {"rank", RANK, 0, "plan", "", .style = PC_STYLE_INTEGER},
     {.name = "machine", .kind = CHOICE},
     {.name = "precision", .kind = CHOICE},
     {.name = "gpus", .kind = CHOICE},
@@ -57,6 +58,11 @@ static const struct column {
     {"memory_limit_gib", CHOICE, 1, "of", "[GiB]", .style = PC_STYLE_GIB, .label = "memory of a GPU", .unit = " GiB"},
     {"cost_per_million_tokens", COST, 0, "cost of", "1M tokens", .style = PC_STYLE_FOUR_DIGITS},
     {"gpu_hours_per_million_tokens", HOURS, 0, "GPU-hours,", "1M tokens", .style = PC_STYLE_FOUR_DIGITS},
+    {"goodput_mean", IF_ANY, 8, "goodput", "", .style = PC_STYLE_RATE},
+    {"training_days", IF_ANY, 0, "training", "[days]", .style = PC_STYLE_FOUR_DIGITS},
+    {"training_gpu_hours", IF_ANY, 6, "training", "GPU-hours", .style = PC_STYLE_FOUR_DIGITS},
+    {"training_mwh", IF_ANY, 6, "training", "[MWh]", .style = PC_STYLE_FOUR_DIGITS},
+    {"training_cost", IF_ANY, 0, "training", "cost", .style = PC_STYLE_FOUR_DIGITS},
     {"limits", RESULT, 4, "limits", "", .style = PC_STYLE_TEXT},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns, SACRIFICE_LAST = 12 };
@@ -154,6 +160,12 @@ static bool wants(const pc_plan_request *request, pc_plan_objective objective) {
     return false;
 }
 
+static bool has_any(const pc_plan_report *report, const pc_column *column) {
+    for (int64_t i = 0; i < report->count; i++)
+        if (pc_column_defined(column, &report->rows[i].row)) return true;
+    return false;
+}
+
 static bool must_show(const plan_table *table, const plan_entry *entry, pc_text *first, pc_text *cell) {
     bool has_price = !isnan(table->report->rows[0].row.cost_per_million_tokens);
     switch (entry->column->kind) {
@@ -161,6 +173,10 @@ static bool must_show(const plan_table *table, const plan_entry *entry, pc_text 
         return varies(table, entry, first, cell);
     case COST:
         return has_price;
+    case RANK:
+        return table->report->rows[0].part == PC_PLAN_PART_PLANS;
+    case IF_ANY:
+        return has_any(table->report, entry->run);
     case HOURS:
         return !has_price && wants(&table->report->request, PC_PLAN_COST);
     default:
@@ -368,7 +384,7 @@ static void add_log(const pc_plan_report *report, pc_text *text) {
     add_rule_broken(report, text);
 }
 
-static void add_table(const pc_plan_report *report, pc_text *text) {
+void pc_plan_table_add(const pc_plan_report *report, pc_text *text) {
     plan_table table = {.report = report};
     pc_text cell = {0}, first = {0};
     lay_out(&table, &first, &cell);
@@ -389,6 +405,7 @@ static void add_below(const pc_plan_report *report, pc_text *text) {
         pc_text_add(text, "\n", 1);
     }
     add_behind(report, text);
+    pc_plan_parts_add(report, text);
     add_log(report, text);
     if (report->count > 0) pc_text_printf(text, "\nplan 1: %s\n", report->rows[0].command);
 }
@@ -419,7 +436,7 @@ static bool write_chosen(const pc_plan_report *report, pc_text *text, FILE *stre
 bool pc_plan_text_write(const pc_plan_report *report, pc_text *text, FILE *stream) {
     bool is_chosen = report->count > 0 && report->look.columns;
     if (is_chosen && !write_chosen(report, text, stream)) return false;
-    if (report->count > 0 && !is_chosen) add_table(report, text);
+    if (report->count > 0 && !is_chosen) pc_plan_table_add(report, text);
     add_below(report, text);
     return pc_table_flush(text, stream);
 }

@@ -202,6 +202,13 @@ static void describe_bad_days(const pc_run_spec *spec, pc_run_row *row) {
 
 /* ---- what came of it ---- */
 
+/* The board's power where nobody says more; NaN where that is not known either. */
+static double watts_of(const pc_run_spec *spec) {
+    double board = spec->iteration.machine.gpu.power_w;
+    if (spec->watts > 0) return (double)spec->watts;
+    return board > 0.0 ? board : NAN;
+}
+
 static void take_times(const pc_run_result *result, pc_run_row *row) {
     row->iteration_s = result->iteration_s;
     row->standard_error_s = result->standard_error_s;
@@ -232,7 +239,9 @@ static void take_rates(const pc_run_spec *spec, const pc_run_result *result, pc_
     row->gpu_hours_per_million_tokens = 1e6 / row->tokens_per_s_per_gpu / 3600;
     row->cost_per_million_tokens = row->gpu_hours_per_million_tokens * spec->gpu_hour_price;
     row->training_days = result->training_s / 86400;
-    row->training_cost = row->training_days * 24 * gpus * spec->gpu_hour_price;
+    row->training_gpu_hours = row->training_days * 24 * gpus;
+    row->training_cost = row->training_gpu_hours * spec->gpu_hour_price;
+    row->training_mwh = row->training_gpu_hours * watts_of(spec) / 1e6;
 }
 
 static void take_bytes(const pc_run_result *result, pc_run_row *row) {

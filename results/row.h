@@ -86,7 +86,7 @@ typedef struct pc_run_row {
     double goodput_p95, goodput_p95_low, goodput_p95_high;
     double failures_mean, checkpoint_interval_s;
     char engine[16]; /* pc_engine_way_name; empty if nothing was run */
-    double training_days, training_cost;
+    double training_days, training_cost, training_gpu_hours, training_mwh;
     /* Of clusters, where the run has that number: scenarios/intervals.h. */
     double iteration_s_low, iteration_s_high, memory_gib_low, memory_gib_high;
     char kind[PC_KIND_SIZE];

@@ -79,6 +79,9 @@ typedef enum pc_plan_text {
     PC_PLAN_TEXT_TOP,
     PC_PLAN_TEXT_MOST_ITERATION,
     PC_PLAN_TEXT_MOST_COST,
+    PC_PLAN_TEXT_DEADLINE,
+    PC_PLAN_TEXT_BUDGET,
+    PC_PLAN_TEXT_BATCH_PER,
     PC_PLAN_TEXTS
 } pc_plan_text;
 

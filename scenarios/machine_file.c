@@ -14,7 +14,7 @@ enum { FROM_DEPTH_MAX = 8 }; /* of machines that say how they differ from anothe
 
 /* ---- what a number in a file is, and where it goes ---- */
 
-typedef enum number_kind { RATE, BANDWIDTH, SIZE, TIME, COUNT, COUNT_OR_NONE, NUMBER, SHARE, TILE, SWITCH } number_kind;
+typedef enum number_kind { RATE, BANDWIDTH, SIZE, TIME, COUNT, COUNT_OR_NONE, NUMBER, SHARE, TILE, SWITCH, POWER } number_kind;
 
 typedef struct number_rule {
     const char *path; /* as messages name it */
@@ -34,6 +34,7 @@ static const number_rule gpu_rules[] = {
     {"reserved", SIZE, false, offsetof(pc_gpu, memory_reserved_bytes)},
     {"l2", SIZE, true, offsetof(pc_gpu, l2_bytes)},
     {"processors", COUNT, true, offsetof(pc_gpu, processors)},
+    {"power", POWER, false, offsetof(pc_gpu, power_w)},
     {"fp8_layouts", SWITCH, false, offsetof(pc_gpu, has_fp8_layouts)},
 };
 static const number_rule profile_rules[] = {
@@ -170,6 +171,8 @@ static pc_code parse_number(number_kind kind, const char *text, void *to, pc_err
         return parse_tile(text, to, error);
     case SWITCH:
         return pc_parse_switch(text, to, error);
+    case POWER:
+        return pc_parse_power(text, to, error);
     }
     return PC_OK;
 }

@@ -13,7 +13,9 @@ static const char *const names[] = {"recompute_granularity",
                                     "use_megatron_fsdp",
                                     "data_parallel_sharding_strategy",
                                     "fine_grained_activation_offloading",
-                                    "offload_modules"};
+                                    "offload_modules",
+                                    "overlap_moe_expert_parallel_comm",
+                                    "delay_wgrad_compute"};
 
 bool pc_measured_is_argument(const char *name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -88,10 +90,19 @@ static void add_offload(const pc_measured *m, int64_t row, char *settings) {
     add(settings, "offload_modules", "", list);
 }
 
+/* Megatron-LM runs 1F1B of its own then, whether there is one stage or several of several chunks. */
+static void add_overlap(const pc_measured *m, int64_t row, char *settings) {
+    if (!says(m, row, "overlap_moe_expert_parallel_comm", "true")) return;
+    add(settings, "schedule", "", "1f1b-interleaved-overlap");
+    add(settings, "overlap.moe_expert_parallel_comm", "", "true");
+    if (says(m, row, "delay_wgrad_compute", "true")) add(settings, "overlap.delay_wgrad_compute", "", "true");
+}
+
 void pc_measured_read_arguments(const pc_measured *measured, int64_t row, pc_measured_said said,
                                 char settings[PC_MEASURED_ARGUMENTS_SIZE]) {
     settings[0] = '\0';
     if (!said.recompute) add_recompute(measured, row, settings);
     if (!said.zero) add_sharding(measured, row, settings);
     add_offload(measured, row, settings);
+    add_overlap(measured, row, settings);
 }

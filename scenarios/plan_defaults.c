@@ -285,6 +285,20 @@ static pc_code fill_batch(pc_plan_scenario *scenario, pc_error *error) {
     return set_values(&scenario->list[PC_CHOICE_GLOBAL_BATCH], &setting.value[PC_KEY_MODEL_BATCH], 1, error);
 }
 
+/* Whole nodes, doubled, and one and a half times that: what a deadline or a budget chooses from. */
+static pc_code fill_gpus_of_goal(pc_plan_scenario *scenario, pc_error *error) {
+    enum { NUMBERS_MOST = 64 };
+    const int64_t gpus_most = 65536;
+    int64_t gpus[NUMBERS_MOST], node = gpus_together(scenario);
+    int count = 0;
+    for (int64_t n = node; n <= gpus_most && count + 2 <= NUMBERS_MOST; n *= 2) {
+        gpus[count++] = n;
+        if (n % 2 == 0 && n > node && n / 2 * 3 <= gpus_most) gpus[count++] = n / 2 * 3;
+    }
+    if (count == 0) gpus[count++] = node;
+    return set_numbers(&scenario->list[PC_CHOICE_GPUS], gpus, count, error);
+}
+
 /* Where all three axes are fixed they say how many. */
 static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
     static const pc_choice axes[] = {PC_CHOICE_TP, PC_CHOICE_PP, PC_CHOICE_DP};
@@ -295,6 +309,8 @@ static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
         const pc_choice_list *list = &scenario->list[axes[i]];
         all = list->count == 1 && !__builtin_mul_overflow(gpus, list->values[0].whole, &gpus);
     }
+    bool has_goal = scenario->goal.deadline_s > 0.0 || scenario->goal.budget > 0.0;
+    if (!all && has_goal) return fill_gpus_of_goal(scenario, error);
     if (!all || gpus > INT32_MAX)
         return refuse_missing(scenario, "gpus", "it, or plan.gpus, or one value each of tp, pp and dp", error);
     return set_numbers(&scenario->list[PC_CHOICE_GPUS], &gpus, 1, error);

@@ -2,6 +2,7 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
+#include "models/training/iteration_spec.h"
 #include "models/workload/layout.h"
 #include "scenarios/expand.h"
 #include "scenarios/library_private.h"
@@ -121,17 +122,36 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
     return choice != PC_CHOICE_SEQUENCE_PARALLEL || from->tp > 1;
 }
 
+static void set_choice(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_setting *setting) {
+    if (from->shard_group == 0) setting->given[PC_KEY_SHARD_GROUP] = false;
+    if (!from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
+        setting->given[PC_KEY_SEARCH_EFFORT] = false; /* as in the command, which has no need of it */
+    if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting->given[PC_KEY_OFFLOAD_MODULES] = false;
+    for (pc_choice c = 0; c < PC_CHOICES; c++)
+        if (is_said(scenario, from, c)) pc_setting_set(setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
+}
+
+/* Of choices whose passes cannot run together it is as if nobody had asked. */
+static bool leave_pairs(pc_run_spec *spec) {
+    pc_iteration_spec *x = &spec->iteration;
+    if (!x->overlaps_pairs || pc_iteration_can_pair(x)) return false;
+    x->overlaps_pairs = x->delays_weights = false;
+    return true;
+}
+
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
+    return pc_plan_scenario_run_of_length(scenario, from, 0, rank, spec, labels, error);
+}
+
+pc_code pc_plan_scenario_run_of_length(const pc_plan_scenario *scenario, const pc_plan_choice *from, int64_t seq_len,
+                                       int64_t rank, pc_run_spec *spec, pc_run_labels *labels, pc_error *error) {
     pc_setting setting = pc_plan_base_setting(scenario, from->base);
-    if (from->shard_group == 0) setting.given[PC_KEY_SHARD_GROUP] = false;
-    if (!from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
-        setting.given[PC_KEY_SEARCH_EFFORT] = false; /* as in the command, which has no need of it */
-    if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting.given[PC_KEY_OFFLOAD_MODULES] = false;
-    for (pc_choice c = 0; c < PC_CHOICES; c++)
-        if (is_said(scenario, from, c)) pc_setting_set(&setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
+    set_choice(scenario, from, &setting);
+    if (seq_len > 0) pc_setting_set(&setting, PC_KEY_SEQ_LEN, (pc_value){.whole = seq_len});
     pc_code code = pc_setting_expand(&setting, spec, labels, error);
     if (code) return code;
+    leave_pairs(spec);
     labels->run = rank;
     snprintf(labels->scenario, sizeof labels->scenario, "%s", pc_plan_scenario_name(scenario));
     snprintf(labels->name, sizeof labels->name, "plan-%" PRId64, rank);
@@ -148,6 +168,7 @@ static bool is_switch(pc_choice choice) {
  * on. */
 static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
     const pc_choice_list *list = &scenario->list[choice];
+    if (choice == PC_CHOICE_GLOBAL_BATCH && scenario->batch_follows_dp) return false;
     if (!is_said(scenario, from, choice) || choice == PC_CHOICE_DP || list->origin == PC_CHOICE_FIXED) return true;
     if (choice == PC_CHOICE_GLOBAL_BATCH && list->origin == PC_CHOICE_DEFAULT) return true; /* the model's */
     if (choice == PC_CHOICE_CP && from->cp == 1) return true;
@@ -200,6 +221,24 @@ static void write_value(pc_choice choice, pc_value value, char text[64]) {
         snprintf(text, 64, "%" PRId64, value.whole);
 }
 
+/* What the choice does not have of what the scenario asks for. */
+static pc_code put_pairs(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_plan_put *put, void *context,
+                         pc_error *error) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_setting setting = pc_plan_base_setting(scenario, from->base);
+    if (!pc_setting_has(&setting, PC_KEY_OVERLAP_PAIRS)) return PC_OK;
+    set_choice(scenario, from, &setting);
+    pc_code code = pc_setting_expand(&setting, &spec, &labels, error);
+    if (code) return code;
+    if (leave_pairs(&spec)) {
+        put(context, pc_key_path(PC_KEY_OVERLAP_PAIRS), "false");
+        if (pc_setting_has(&setting, PC_KEY_DELAY_WGRAD)) put(context, pc_key_path(PC_KEY_DELAY_WGRAD), "false");
+    }
+    pc_run_spec_free(&spec);
+    return PC_OK;
+}
+
 pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_plan_put *put,
                              void *context, pc_error *error) {
     char text[64];
@@ -218,5 +257,5 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
     }
     if (!code && from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
         put(context, pc_key_path(PC_KEY_SEARCH_EFFORT), "quick");
-    return code;
+    return code ? code : put_pairs(scenario, from, put, context, error);
 }

@@ -90,11 +90,19 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
     if (pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P && !pc_setting_has(setting, PC_KEY_CP_A2A))
         return pc_error_blame(error, "cp_a2a",
                               "missing beside cp_comm_type: a2a+p2p; expected it in a plan, for all cuts");
-    if (pc_setting_whole(setting, PC_KEY_SAMPLES, 0) > 0)
-        return pc_error_blame(error, "samples", "of bad days; expected none in a plan, and them in runs of it");
+    if (pc_setting_has(setting, PC_KEY_ROBUST))
+        return pc_error_blame(error, "bad_days.robust", "given; expected none in a plan, which compares good days");
+    if (pc_setting_has(setting, PC_KEY_OTHER_GPU))
+        return pc_error_blame(error, "bad_days.other_gpu", "given; expected none in a plan, whose GPUs are alike");
     if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)
         return pc_error_blame(error, "out_of_memory", "wait; expected fail in a plan, which is of what fits");
     return PC_OK;
+}
+
+/* Plans are compared on a good day; the runs that they are may have others. */
+static void forget_bad_days(pc_iteration_spec *spec) {
+    spec->bad_days = pc_iteration_spec_default().bad_days;
+    spec->jitter = 0.0;
 }
 
 static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
@@ -104,6 +112,7 @@ static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     pc_code code = check_place(&scenario->given, &fault);
     if (!code) code = pc_cluster_check(&setting, &fault);
     if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
+    if (!code) forget_bad_days(&scenario->runs[base].iteration);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;
     const char *key = pc_error_part_of(&fault, PC_ERROR_PART_KEY);
@@ -195,6 +204,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .base_count = pc_plan_base_count(scenario),
                                       .gpus = numbers_of(scenario, PC_CHOICE_GPUS),
                                       .global_batch = numbers_of(scenario, PC_CHOICE_GLOBAL_BATCH),
+                                      .batch_follows_dp = scenario->batch_follows_dp,
                                       .tp = numbers_of(scenario, PC_CHOICE_TP),
                                       .pp = numbers_of(scenario, PC_CHOICE_PP),
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),
@@ -294,4 +304,8 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario) {
 
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario) {
     return scenario->request;
+}
+
+pc_plan_goal pc_plan_scenario_goal(const pc_plan_scenario *scenario) {
+    return scenario->goal;
 }

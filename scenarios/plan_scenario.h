@@ -52,10 +52,20 @@ bool pc_plan_scenario_import_note(const pc_plan_scenario *scenario, char text[PC
 /* What is wanted: objectives, top and limits; the rest is zero. */
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
 
+/* What the whole training is to keep to; 0: not asked. With one of them `tokens` are given, with a budget a price. */
+typedef struct pc_plan_goal {
+    double deadline_s, budget;
+} pc_plan_goal;
+pc_plan_goal pc_plan_scenario_goal(const pc_plan_scenario *scenario);
+
 /* The run that a choice is, of number and name `rank` (from 1): what `pipecast run` makes of the setting and what
  * pc_plan_scenario_put says. Its cost is not set. Free with pc_run_spec_free. */
 pc_code pc_plan_scenario_run_spec(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t rank,
                                   pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
+
+/* The same with sequences of another length; 0: the setting's. */
+pc_code pc_plan_scenario_run_of_length(const pc_plan_scenario *scenario, const pc_plan_choice *choice, int64_t seq_len,
+                                       int64_t rank, pc_run_spec *spec, pc_run_labels *labels, pc_error *error);
 
 /* Hands over the keys of a setting, "tp" and "8", that make a choice's run of this scenario: what the setting fixes is
  * left out. A path counts from where we are. */

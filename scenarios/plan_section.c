@@ -23,6 +23,9 @@ const char *const pc_plan_text_names[PC_PLAN_TEXTS] = {
     [PC_PLAN_TEXT_TOP] = "top",
     [PC_PLAN_TEXT_MOST_ITERATION] = "most_iteration",
     [PC_PLAN_TEXT_MOST_COST] = "most_cost",
+    [PC_PLAN_TEXT_DEADLINE] = "deadline",
+    [PC_PLAN_TEXT_BUDGET] = "budget",
+    [PC_PLAN_TEXT_BATCH_PER] = "batch_per",
 };
 
 pc_choice_rule pc_choice_rule_of(pc_choice choice) {
@@ -265,25 +268,59 @@ static pc_code read_lists(pc_plan_scenario *scenario, const pc_document *from, p
 
 /* ---- single values ---- */
 
-static pc_code read_text(const char *text, pc_plan_text which, pc_plan_request *request, pc_error *cause) {
-    int64_t whole = 0;
-    pc_code code;
-    if (which == PC_PLAN_TEXT_MOST_COST) {
-        code = pc_parse_number(text, &request->most_cost, cause);
-        if (!code && request->most_cost <= 0)
-            return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what a million tokens may cost", text);
-        return code;
-    }
-    if (which == PC_PLAN_TEXT_TOP) {
-        code = pc_parse_integer(text, 1, TOP_MAX, &whole, cause);
-        if (!code) request->top = (int)whole;
-        return code;
-    }
-    code = pc_parse_time(text, &whole, cause);
-    if (!code && whole == 0)
-        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what an iteration may take", text);
-    if (!code) request->most_iteration_s = pc_time_to_seconds(whole);
+static pc_code read_most_cost(const char *text, pc_plan_request *request, pc_error *cause) {
+    pc_code code = pc_parse_number(text, &request->most_cost, cause);
+    if (!code && request->most_cost <= 0)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what a million tokens may cost", text);
     return code;
+}
+
+static pc_code read_most_iteration(const char *text, pc_plan_request *request, pc_error *cause) {
+    pc_time time = 0;
+    pc_code code = pc_parse_time(text, &time, cause);
+    if (!code && time == 0)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what an iteration may take", text);
+    if (!code) request->most_iteration_s = pc_time_to_seconds(time);
+    return code;
+}
+
+static pc_code read_top(const char *text, pc_plan_request *request, pc_error *cause) {
+    int64_t whole = 0;
+    pc_code code = pc_parse_integer(text, 1, TOP_MAX, &whole, cause);
+    if (!code) request->top = (int)whole;
+    return code;
+}
+
+static pc_code read_deadline(const char *text, double *deadline_s, pc_error *cause) {
+    pc_code code = pc_parse_duration(text, deadline_s, cause);
+    if (!code && *deadline_s <= 0)
+        return pc_error_set(cause, PC_ERROR_INPUT, "%.40s: is zero; expected what the training may take", text);
+    return code;
+}
+
+static pc_code read_batch_per(const char *text, bool *follows_dp, pc_error *cause) {
+    int64_t word = 0;
+    pc_code code = pc_word_parse("all|replica", text, &word, cause);
+    if (!code) *follows_dp = word == 1;
+    return code;
+}
+
+static pc_code read_text(const char *text, pc_plan_text which, pc_plan_scenario *scenario, pc_error *cause) {
+    switch (which) {
+    case PC_PLAN_TEXT_MOST_COST:
+        return read_most_cost(text, &scenario->request, cause);
+    case PC_PLAN_TEXT_TOP:
+        return read_top(text, &scenario->request, cause);
+    case PC_PLAN_TEXT_DEADLINE:
+        return read_deadline(text, &scenario->goal.deadline_s, cause);
+    case PC_PLAN_TEXT_BATCH_PER:
+        return read_batch_per(text, &scenario->batch_follows_dp, cause);
+    case PC_PLAN_TEXT_BUDGET:
+        pc_money_currency(text, scenario->budget_currency);
+        return pc_parse_money(text, &scenario->goal.budget, cause);
+    default:
+        return read_most_iteration(text, &scenario->request, cause);
+    }
 }
 
 static pc_code read_texts(pc_plan_scenario *scenario, const pc_document *from, pc_error *error) {
@@ -291,7 +328,7 @@ static pc_code read_texts(pc_plan_scenario *scenario, const pc_document *from, p
     pc_code code = PC_OK;
     for (pc_plan_text t = 0; t < PC_PLAN_TEXTS && !code; t++) {
         const pc_node *node = pc_node_find(plan, pc_plan_text_names[t]);
-        if (node) code = pc_node_blame(&from->tree, node, read_text(node->text, t, &scenario->request, error), error);
+        if (node) code = pc_node_blame(&from->tree, node, read_text(node->text, t, scenario, error), error);
     }
     return code;
 }
@@ -427,6 +464,34 @@ static pc_code check_prices(const pc_plan_scenario *scenario, pc_error *error) {
                             "%d prices for %d machines; expected one for all, or one each", prices->count, machines);
 }
 
+static pc_code refuse_lack(const pc_plan_scenario *scenario, const char *key, const char *expected, pc_error *error) {
+    pc_error fault;
+    pc_error_blame(&fault, key, "missing; expected %s", expected);
+    return pc_plan_refuse_setting(scenario, &fault, error);
+}
+
+static pc_code check_budget_currency(const pc_plan_scenario *scenario, pc_error *error) {
+    const pc_choice_list *prices = &scenario->list[PC_CHOICE_PRICE];
+    char of_price[PC_CURRENCY_TEXT] = "";
+    const pc_node *node = prices->origin == PC_CHOICE_LISTED ? pc_choice_node(prices->document, PC_CHOICE_PRICE) : NULL;
+    if (node) pc_price_currency(pc_node_first(node)->text, of_price);
+    if (!of_price[0] || !scenario->budget_currency[0] || strcmp(of_price, scenario->budget_currency) == 0) return PC_OK;
+    return pc_choice_refuse(scenario, PC_CHOICE_PRICE, 0, error,
+                            "is in %s, and the budget in %s; expected one currency", of_price,
+                            scenario->budget_currency);
+}
+
+/* A deadline is of the whole training, and a budget in what GPUs cost. */
+static pc_code check_goal(const pc_plan_scenario *scenario, pc_error *error) {
+    const pc_plan_goal *goal = &scenario->goal;
+    bool has_goal = goal->deadline_s > 0.0 || goal->budget > 0.0;
+    if (has_goal && !pc_setting_has(&scenario->given, PC_KEY_TOKENS))
+        return refuse_lack(scenario, "tokens", "those of the training beside a deadline or a budget", error);
+    if (goal->budget > 0.0 && scenario->list[PC_CHOICE_PRICE].count == 0)
+        return refuse_lack(scenario, "price", "that of a GPU-hour beside a budget", error);
+    return goal->budget > 0.0 ? check_budget_currency(scenario, error) : PC_OK;
+}
+
 pc_code pc_plan_section_read(pc_plan_scenario *scenario, pc_error *error) {
     pc_scenario *loaded = scenario->loaded;
     pc_code code = PC_OK;
@@ -444,6 +509,7 @@ pc_code pc_plan_section_read(pc_plan_scenario *scenario, pc_error *error) {
     if (!code) code = check_sweep(scenario, error);
     if (!code) code = take_others(scenario, error);
     if (!code) code = check_prices(scenario, error);
+    if (!code) code = check_goal(scenario, error);
     if (!code) fill_request(scenario);
     return code;
 }

@@ -32,7 +32,10 @@ struct pc_plan_scenario {
     pc_setting given; /* the file's setting, its case and the sets; stages are the documents' */
     pc_choice_list list[PC_CHOICES];
     pc_plan_request request;
-    pc_run_spec *runs; /* one a base */
+    pc_plan_goal goal;
+    bool batch_follows_dp;
+    char budget_currency[8]; /* PC_CURRENCY_TEXT */
+    pc_run_spec *runs;       /* one a base */
     /* The space, and what it borrows. */
     pc_plan_base *bases;
     int64_t *numbers[PC_CHOICES];

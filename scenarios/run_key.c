@@ -120,7 +120,10 @@ static void add_vocab(pc_hash *hash, const pc_vocab_costs *vocab) {
 }
 
 static void add_pairs(pc_hash *hash, const pc_costs *costs) {
-    if (costs->pair_ps) add_integers(hash, costs->pair_ps, 2 * (int64_t)costs->devices * costs->chunks * costs->chunks);
+    int64_t count = 2 * (int64_t)costs->devices * costs->chunks * costs->chunks;
+    if (!costs->pair_ps) return;
+    add_integers(hash, costs->pair_ps, count);
+    add_integers(hash, costs->pair_apart_ps, count);
 }
 
 static void add_costs(pc_hash *hash, const pc_costs *costs, const int64_t *memory_limit_bytes) {

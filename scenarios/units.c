@@ -57,6 +57,9 @@ static const unit bit_units[] = {{"bit/s", 1, 0},  {"kbit/s", 1, 3},  {"Mbit/s",
 static const unit rate_units[] = {
     {"FLOP/s", 1, 0}, {"GFLOP/s", 1, 9}, {"TFLOP/s", 1, 12}, {"PFLOP/s", 1, 15}, {NULL, 0, 0}};
 
+static const unit money_units[] = {{"", 1, 0}, {"k", 1, 3}, {"M", 1, 6}, {"B", 1, 9}, {NULL, 0, 0}};
+static const unit power_units[] = {{"W", 1, 0}, {"kW", 1, 3}, {"MW", 1, 6}, {NULL, 0, 0}};
+
 /* Of tokens, as papers count them. M would be 10^6 here, and is 1024^2 of other numbers: it is not read. */
 static const unit amount_units[] = {{"", 1, 0}, {"B", 1, 9}, {"T", 1, 12}, {NULL, 0, 0}};
 
@@ -66,6 +69,8 @@ static const char size_expected[] = "a size such as 80 GiB (B, kB, MB, GB, TB, K
 static const char bandwidth_expected[] =
     "a bandwidth above zero such as 400 Gbit/s (bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s) or 300 GB/s (any size a second)";
 static const char rate_expected[] = "a rate above zero such as 312 TFLOP/s (FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s)";
+static const char power_expected[] = "a power above zero such as 700 W (W, kW, MW)";
+static const char money_expected[] = "money above zero such as 2M$, $2M, 500k EUR or 2000000 (k, M, B)";
 static const char price_expected[] = "a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 EUR/h";
 static const char amount_expected[] = "a number above zero such as 15T (10^12), 300B (10^9) or 250000000";
 static const char number_expected[] = "a number of at least zero, without a unit";
@@ -348,6 +353,16 @@ pc_code pc_parse_rate(const char *input, double *flops_per_s, pc_error *error) {
     return accept_rate(text, to_real(&number, of->power), rate_expected, flops_per_s, error);
 }
 
+pc_code pc_parse_power(const char *input, double *watts, pc_error *error) {
+    decimal number;
+    span text = trim(input), name;
+    pc_code code = scan_quantity(text, &number, &name, power_expected, error);
+    if (code) return code;
+    const unit *of = find_unit(power_units, name);
+    if (!of) return refuse_unit(text, name, power_units, power_expected, error);
+    return accept_rate(text, to_real(&number, of->power), power_expected, watts, error);
+}
+
 /* ---- money ---- */
 
 /* What the text begins with: a currency's sign or its three letters (ISO 4217). Nothing where it does not. */
@@ -398,15 +413,51 @@ pc_code pc_parse_price(const char *input, double *price_per_hour, pc_error *erro
     return accept_rate(text, to_real(&number, 0), price_expected, price_per_hour, error);
 }
 
-void pc_price_currency(const char *input, char currency[PC_CURRENCY_TEXT]) {
+static void write_currency(span found, char currency[PC_CURRENCY_TEXT]) {
     static const char *const known[][2] = {{"$", "USD"}, {"\xe2\x82\xac", "EUR"}, {"\xc2\xa3", "GBP"}};
-    decimal number;
-    span found, rest;
-    currency[0] = '\0';
-    if (scan_price(trim(input), &number, &found, &rest)) return;
     snprintf(currency, PC_CURRENCY_TEXT, "%.*s", found.length, found.start);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(currency, known[i][0]) == 0) snprintf(currency, PC_CURRENCY_TEXT, "%s", known[i][1]);
+}
+
+void pc_price_currency(const char *input, char currency[PC_CURRENCY_TEXT]) {
+    span found, rest;
+    decimal number;
+    currency[0] = '\0';
+    if (!scan_price(trim(input), &number, &found, &rest)) write_currency(found, currency);
+}
+
+/* As scan_price, with the unit between the number and a currency behind it. */
+static const char *scan_money(span text, decimal *number, const unit **of, span *currency, span *rest) {
+    *currency = currency_at(text);
+    bool is_before = currency->length > 0;
+    const char *problem = scan_number(behind(text, currency->length), number, rest);
+    if (problem) return problem;
+    bool has_unit = rest->length > 0 && strchr("kMB", *rest->start);
+    *of = find_unit(money_units, (span){rest->start, has_unit ? 1 : 0});
+    *rest = behind(*rest, has_unit ? 1 : 0);
+    if (is_before) return NULL;
+    *currency = currency_at(*rest);
+    *rest = behind(*rest, currency->length);
+    return NULL;
+}
+
+pc_code pc_parse_money(const char *input, double *money, pc_error *error) {
+    decimal number;
+    const unit *of = NULL;
+    span text = trim(input), currency, rest;
+    const char *problem = scan_money(text, &number, &of, &currency, &rest);
+    if (problem) return refuse(text, problem, money_expected, error);
+    if (rest.length > 0) return refuse_unit(text, rest, NULL, money_expected, error);
+    return accept_rate(text, to_real(&number, of->power), money_expected, money, error);
+}
+
+void pc_money_currency(const char *input, char currency[PC_CURRENCY_TEXT]) {
+    const unit *of;
+    span found, rest;
+    decimal number;
+    currency[0] = '\0';
+    if (!scan_money(trim(input), &number, &of, &found, &rest)) write_currency(found, currency);
 }
 
 pc_code pc_parse_number(const char *input, double *number, pc_error *error) {

@@ -44,6 +44,9 @@ pc_code pc_parse_bandwidth(const char *text, double *bytes_per_s, pc_error *erro
 /* FLOP/s, GFLOP/s, TFLOP/s, PFLOP/s (powers of 1000). More than zero. */
 pc_code pc_parse_rate(const char *text, double *flops_per_s, pc_error *error);
 
+/* W, kW, MW (powers of 1000). More than zero. */
+pc_code pc_parse_power(const char *text, double *watts, pc_error *error);
+
 /* Money an hour in any currency: "2.10", "2.10/h", "$2.10/h", "2.10 EUR/GPU-hour". More than zero. */
 pc_code pc_parse_price(const char *text, double *price_per_hour, pc_error *error);
 
@@ -51,6 +54,11 @@ pc_code pc_parse_price(const char *text, double *price_per_hour, pc_error *error
  * PC_CURRENCY_TEXT bytes with the terminating zero. */
 enum { PC_CURRENCY_TEXT = 8 };
 void pc_price_currency(const char *text, char currency[PC_CURRENCY_TEXT]);
+
+/* Money in any currency: "2M$", "$2M", "500k EUR", "2000000". More than zero. Its currency is pc_money_currency's, as
+ * a price's. */
+pc_code pc_parse_money(const char *text, double *money, pc_error *error);
+void pc_money_currency(const char *text, char currency[PC_CURRENCY_TEXT]);
 
 /* A plain number, at least zero, without a unit. */
 pc_code pc_parse_number(const char *text, double *number, pc_error *error);

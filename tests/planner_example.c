@@ -264,6 +264,12 @@ static void draw_experts(example_space *drawn) {
     drawn->space.ep = pick(&own, ep, 4, 2, drawn->experts[0]);
     if (toss(&own)) drawn->space.etp = pick(&own, etp, 2, 2, drawn->experts[1]);
     if (toss(&own)) drawn->space.dispatchers = pick(&own, dispatchers, 4, 2, drawn->experts[2]);
+    bool has_pairs = toss(&own);
+    for (int i = 0; has_pairs && i < drawn->space.base_count; i++) {
+        pc_iteration_spec *spec = &drawn->bases[i].spec;
+        spec->overlaps_pairs = toss(&own);
+        spec->delays_weights = spec->overlaps_pairs && toss(&own);
+    }
 }
 
 static double count_numbers(const pc_plan_space *space) {

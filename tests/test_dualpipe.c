@@ -235,6 +235,24 @@ static void test_interleaved_pairs(void **state) {
             }
 }
 
+/* One stage of one chunk: each F but the first beside the BW of the microbatch before. */
+static void test_pairs_of_one_stage(void **state) {
+    (void)state;
+    pc_schedule schedule;
+    assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b-interleaved-overlap"), 1, 4, 1, &schedule, NULL),
+                     PC_OK);
+    const pc_pass_kind kinds[] = {PC_PASS_F,  PC_PASS_F, PC_PASS_BW, PC_PASS_F,
+                                  PC_PASS_BW, PC_PASS_F, PC_PASS_BW, PC_PASS_BW};
+    const int microbatches[] = {0, 1, 0, 2, 1, 3, 2, 3};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(schedule.passes[i].kind, kinds[i]);
+        assert_int_equal(schedule.passes[i].microbatch, microbatches[i]);
+        assert_int_equal(schedule.pairs[i], i % 2 == 1 && i < 7);
+    }
+    assert_int_equal(pc_schedule_check(&schedule, NULL), PC_OK);
+    pc_schedule_free(&schedule);
+}
+
 /* To PyTorch's cells and back: pairs stay pairs. */
 static void test_csv_keeps_pairs(void **state) {
     (void)state;
@@ -265,7 +283,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_steps),   cmocka_unit_test(test_published_bubble),
         cmocka_unit_test(test_published_memory),  cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_interleaved_pairs), cmocka_unit_test(test_csv_keeps_pairs),
+        cmocka_unit_test(test_interleaved_pairs), cmocka_unit_test(test_pairs_of_one_stage),
+        cmocka_unit_test(test_csv_keeps_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

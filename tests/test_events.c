@@ -99,6 +99,14 @@ static void settle(pc_iteration_spec *spec) {
     if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
 }
 
+/* What exchanges hide behind: kernels of pairs, some of them delayed, or else shared experts. */
+static void draw_overlaps(test_random *random, pc_iteration_spec *spec) {
+    bool has_shared = spec->model.experts.shared_ffn_hidden > 0 && spec->cut.dispatcher != PC_DISPATCHER_ALLGATHER;
+    bool runs_again = spec->cut.recompute_modules & PC_RECOMPUTES_SHARED_EXPERTS;
+    spec->delays_weights = spec->overlaps_pairs && toss(random);
+    spec->cut.overlaps_shared = has_shared && !runs_again && !spec->overlaps_pairs && toss(random);
+}
+
 static pc_iteration_spec draw_spec(test_random *random) {
     pc_iteration_spec spec = random_spec(random);
     draw_schedule(random, &spec);
@@ -143,12 +151,13 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
-    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.chunks) && !spec.expands && spec.cut.zero < 3 &&
-                    spec.granularity == PC_GRANULARITY_PASS && spec.bad_days.samples == 0 && spec.overlaps_p2p &&
+    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks) && spec.cut.zero < 3 &&
+                    spec.granularity == PC_GRANULARITY_PASS && spec.overlaps_p2p &&
                     !pc_offload_is_beside_passes(&spec.cut.offload);
     spec.overlaps_pairs = can_pair && toss(&own);
     test_random experts = {spec.seed};
     random_folded_experts(&experts, &spec);
+    draw_overlaps(&own, &spec);
     return spec;
 }
 
@@ -410,11 +419,9 @@ static void force_pairs(test_random *random, pc_iteration_spec *spec) {
     if (spec->cut.zero == 3) spec->cut.zero = 0;
     spec->cut.offload = (pc_offload){0};
     spec->cut.shard_group = 0;
-    spec->expands = false;
-    spec->jitter = 0;
-    spec->bad_days = (pc_bad_days){0};
     spec->granularity = PC_GRANULARITY_PASS;
     spec->overlaps_p2p = spec->overlaps_pairs = true;
+    draw_overlaps(random, spec);
 }
 
 static void test_pairs_are_the_shortcut(void **state) {
@@ -489,7 +496,7 @@ static void test_passes_wait_for_memory(void **state) {
         pc_iteration_spec spec = draw_spec(&random);
         char text[512];
         spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
-        spec.overlaps_pairs = false;
+        spec.overlaps_pairs = spec.delays_weights = false;
         describe(&spec, text);
         if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
         pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);

@@ -3,11 +3,17 @@
 
 #include "scenarios/measured_arguments.h"
 
-enum { COLUMNS = 8 };
-static char columns[COLUMNS][40] = {"recompute_granularity", "recompute_method",
-                                    "recompute_num_layers",  "recompute_modules",
-                                    "use_megatron_fsdp",     "Data_Parallel_Sharding_Strategy",
-                                    "offload_modules",       "fine_grained_activation_offloading"};
+enum { COLUMNS = 10 };
+static char columns[COLUMNS][40] = {"recompute_granularity",
+                                    "recompute_method",
+                                    "recompute_num_layers",
+                                    "recompute_modules",
+                                    "use_megatron_fsdp",
+                                    "Data_Parallel_Sharding_Strategy",
+                                    "offload_modules",
+                                    "fine_grained_activation_offloading",
+                                    "overlap_moe_expert_parallel_comm",
+                                    "delay_wgrad_compute"};
 
 /* Of a row whose cells stand in `line`, with bars between. */
 static void check_row(const char *line, pc_measured_said said, const char *expected) {
@@ -68,6 +74,16 @@ static void test_offload(void **state) {
               "recompute=selective:mlp;zero=1;offload=fine-grained;offload_modules=core_attn");
 }
 
+/* Megatron-LM has a 1F1B of its own for it, which alone knows delayed products. */
+static void test_overlap(void **state) {
+    (void)state;
+    check_row("||||||||True|False", nothing, "schedule=1f1b-interleaved-overlap;overlap.moe_expert_parallel_comm=true");
+    check_row(
+        "||||||||True|True", nothing,
+        "schedule=1f1b-interleaved-overlap;overlap.moe_expert_parallel_comm=true;overlap.delay_wgrad_compute=true");
+    check_row("||||||||False|True", nothing, "");
+}
+
 static void test_names(void **state) {
     (void)state;
     for (int i = 0; i < COLUMNS; i++) assert_true(pc_measured_is_argument(columns[i]));
@@ -77,10 +93,8 @@ static void test_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recomputation),
-        cmocka_unit_test(test_sharding),
-        cmocka_unit_test(test_offload),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_recomputation), cmocka_unit_test(test_sharding), cmocka_unit_test(test_offload),
+        cmocka_unit_test(test_overlap),       cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,20 @@ static void test_slows_down(void **state) {
     is_near(together(kernels, 1, all_to_all, 1), 11);
 }
 
+/* Of b products for weights wait for its own communication: 1, then 2 of communication beside which 1.5 of them run,
+ * then 1 and the 0.5 that are left. In line they would be 5.5. The second of them waits for b's third step. */
+static void test_delayed_kernels_fill_gaps(void **state) {
+    (void)state;
+    const pc_pair_step b[] = {{1, false, 0}, {2, true, 0}, {1, false, 0}}, w[] = {{1.5, false, 0}, {0.5, false, 0}};
+    const int behind[] = {1, 3}, never[] = {3, 3};
+    const pc_pair_steps none = {NULL, 0}, second = {b, 3}, late = {w, 2};
+    is_near(pc_pair_seconds_with(none, second, (pc_delayed_steps){late, behind}), 1 + 2 + 1 + 0.5);
+    is_near(pc_pair_seconds_with(none, second, (pc_delayed_steps){late, never}), 1 + 2 + 1 + 2);
+    /* A pass of one kernel, as long as b, goes first, and b's communication has the delayed ones alone beside it. */
+    const pc_pair_step a[] = {{4, false, 0}};
+    is_near(pc_pair_seconds_with((pc_pair_steps){a, 1}, second, (pc_delayed_steps){late, behind}), 4 + 1 + 2 + 1 + 0.5);
+}
+
 /* The chunk of DeepSeek-V3's figure 4: attention, dispatch, MLP, combine forward; backward the mirror image, twice as
  * long. Of n layers all but the ends hides: communication of F beside computation of B and the other way round. */
 static void test_chunk_of_layers(void **state) {
@@ -132,9 +146,13 @@ static void test_shares_only_slow_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_resource_adds_up), cmocka_unit_test(test_hides),
-        cmocka_unit_test(test_slows_down),           cmocka_unit_test(test_chunk_of_layers),
-        cmocka_unit_test(test_against_all_orders),   cmocka_unit_test(test_shares_only_slow_down),
+        cmocka_unit_test(test_one_resource_adds_up),
+        cmocka_unit_test(test_hides),
+        cmocka_unit_test(test_slows_down),
+        cmocka_unit_test(test_delayed_kernels_fill_gaps),
+        cmocka_unit_test(test_chunk_of_layers),
+        cmocka_unit_test(test_against_all_orders),
+        cmocka_unit_test(test_shares_only_slow_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

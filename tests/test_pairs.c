@@ -81,6 +81,8 @@ static void draw_pair_times(test_random *random, pc_costs *costs) {
     assert_int_equal(pc_costs_add_pairs(costs, NULL), PC_OK);
     for (int64_t i = 0; i < 2 * (int64_t)costs->devices * costs->chunks * costs->chunks; i++)
         if (test_draw(random) % 4) costs->pair_ps[i] = (pc_time)(test_draw(random) % 3000);
+    for (int i = 0; i < costs->devices * costs->chunks; i++)
+        if (test_draw(random) % 3) costs->pair_layer_bytes[i] = (int64_t)(test_draw(random) % 60);
 }
 
 static void compare(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
@@ -203,6 +205,34 @@ static void test_what_is_no_pair(void **state) {
     pc_schedule_free(&s);
 }
 
+/* ---- memory ---- */
+
+/* F takes 100 in layers of 10 while BW gives back 100: 10 more than before or after. Of 60 for 100 it is 40 and the
+ * layer. Where nothing is said of layers each has its own. */
+static void test_shares_memory(void **state) {
+    (void)state;
+    pc_schedule s;
+    pc_costs costs;
+    assert_int_equal(pc_schedule_generate(pc_generator_find("1f1b-interleaved-overlap"), 1, 3, 1, &s, NULL), PC_OK);
+    assert_int_equal(pc_costs_create(1, 1, &costs, NULL), PC_OK);
+    costs.activation_bytes[0] = 100;
+    int64_t peak;
+    assert_int_equal(pc_schedule_peaks(&s, &costs, &peak, NULL), PC_OK);
+    assert_int_equal(peak, 200);
+    assert_int_equal(pc_costs_add_pairs(&costs, NULL), PC_OK);
+    assert_int_equal(pc_schedule_peaks(&s, &costs, &peak, NULL), PC_OK);
+    assert_int_equal(peak, 200);
+    costs.pair_layer_bytes[0] = 10;
+    assert_int_equal(pc_costs_taken_at(&costs, &s, 0, 0, false), 100); /* the first F is in no pair */
+    assert_int_equal(pc_costs_taken_at(&costs, &s, 0, 1, false), 10);
+    assert_int_equal(pc_costs_given_at(&costs, &s, 0, 2), 10);
+    assert_int_equal(pc_costs_given_at(&costs, &s, 0, 5), 100);
+    assert_int_equal(pc_schedule_peaks(&s, &costs, &peak, NULL), PC_OK);
+    assert_int_equal(peak, 110);
+    pc_costs_free(&costs);
+    pc_schedule_free(&s);
+}
+
 /* ---- on a bad day ---- */
 
 static void test_stretches_with_its_passes(void **state) {
@@ -226,6 +256,7 @@ int main(void) {
         cmocka_unit_test(test_closed_is_events_is_the_fixed_point),
         cmocka_unit_test(test_links_and_marks_alone),
         cmocka_unit_test(test_what_is_no_pair),
+        cmocka_unit_test(test_shares_memory),
         cmocka_unit_test(test_stretches_with_its_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,7 +227,9 @@ static void test_training(void **state) {
     pc_run_row row = row_of(sets, 2);
     assert_close(row.training_days, iterations * row.iteration_s / 86400);
     assert_close(row.training_days, 3e11 / (32 * row.tokens_per_s_per_gpu) / 86400);
-    assert_close(row.training_cost, row.training_days * 32 * 24 * 2);
+    assert_close(row.training_gpu_hours, row.training_days * 32 * 24);
+    assert_close(row.training_cost, row.training_gpu_hours * 2);
+    assert_close(row.training_mwh, row.training_gpu_hours * 400 / 1e6); /* the board of an A100 */
     row = row_of(sets, 4);
     assert_true(row.iteration_mean_s > row.iteration_s);
     assert_close(row.training_days, iterations * row.iteration_mean_s / 86400);

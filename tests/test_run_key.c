@@ -19,14 +19,14 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 2968, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2296, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 536 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_run_spec) == 3008, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2312, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 544 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 296,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 728 && sizeof(pc_gpu) == 384, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 736 && sizeof(pc_gpu) == 392, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 184, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 200, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
@@ -58,12 +58,13 @@ typedef struct field {
         ITERATION_REAL(member.split_accumulator), ITERATION(member.has_fp8_layouts),                                   \
         ITERATION_REAL(member.memory_bytes_per_s), ITERATION(member.memory_bytes),                                     \
         ITERATION(member.memory_reserved_bytes), ITERATION(member.l2_bytes), ITERATION(member.processors),             \
-        ITERATION(member.tile_m), ITERATION(member.tile_n), ITERATION_REAL(member.gemm_efficiency),                    \
-        ITERATION_REAL(member.gemm_ramp_k), ITERATION_REAL(member.attention_efficiency),                               \
-        ITERATION_REAL(member.flash_efficiency[0]), ITERATION_REAL(member.flash_efficiency[1]),                        \
-        ITERATION_REAL(member.flash_efficiency[2]), ITERATION_REAL(member.unfused),                                    \
-        ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
-        ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.estimated_error)
+        ITERATION_REAL(member.power_w), ITERATION(member.tile_m), ITERATION(member.tile_n),                            \
+        ITERATION_REAL(member.gemm_efficiency), ITERATION_REAL(member.gemm_ramp_k),                                    \
+        ITERATION_REAL(member.attention_efficiency), ITERATION_REAL(member.flash_efficiency[0]),                       \
+        ITERATION_REAL(member.flash_efficiency[1]), ITERATION_REAL(member.flash_efficiency[2]),                        \
+        ITERATION_REAL(member.unfused), ITERATION_REAL(member.attention_backward),                                     \
+        ITERATION_REAL(member.memory_efficiency), ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s),    \
+        ITERATION_REAL(member.estimated_error)
 
 /* Of both sorts of runs. */
 static const field common[] = {
@@ -89,6 +90,7 @@ static const field common[] = {
 static const field of_cluster[] = {
     RUN_REAL(gpu_hour_price),
     RUN(tokens),
+    RUN(watts),
     ITERATION(model.layers),
     ITERATION(model.hidden),
     ITERATION(model.ffn_hidden),
@@ -157,6 +159,7 @@ static const field of_cluster[] = {
     ITERATION(cut.etp),
     ITERATION(cut.dispatcher),
     ITERATION(cut.fp8_dispatch),
+    ITERATION(cut.overlaps_shared),
     ITERATION(cut.moe_load),
     ITERATION_REAL(cut.moe_load_exponent),
     ITERATION_REAL(cut.memory_quantile),
@@ -239,6 +242,8 @@ static const field of_cluster[] = {
     ITERATION(goal),
     ITERATION(overlaps_p2p),
     ITERATION(overlaps_tp),
+    ITERATION(overlaps_pairs),
+    ITERATION(delays_weights),
     ITERATION(pipelines_tp),
     ITERATION(overlaps_gradients),
     ITERATION_REAL(overlap_slowdown),

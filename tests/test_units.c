@@ -159,6 +159,51 @@ static void test_compute_rates(void **state) {
     }
 }
 
+static void test_powers(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double watts;
+    } cases[] = {{"700 W", 700}, {"1.4kW", 1400}, {"0.5 MW", 5e5}};
+    static const char *const bad[] = {"700", "0 W", "-1 W", "700 w", "700 J", ""};
+    pc_error error;
+    double watts = -7;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (pc_parse_power(bad[i], &watts, &error) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
+        assert_non_null(strstr(error.message, "; expected a power above zero such as 700 W"));
+        assert_true(watts == -7);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(pc_parse_power(cases[i].text, &watts, NULL), PC_OK);
+        assert_true(watts == cases[i].watts);
+    }
+}
+
+static void test_money(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double money;
+        const char *currency;
+    } cases[] = {{"2M$", 2e6, "USD"},      {"$2M", 2e6, "USD"},  {"2 M USD", 2e6, "USD"}, {"500k EUR", 5e5, "EUR"},
+                 {"EUR 500k", 5e5, "EUR"}, {"2000000", 2e6, ""}, {"1.5B", 1.5e9, ""}};
+    static const char *const bad[] = {"", "0", "$", "-1", "2 millions", "2M/h", "2MM", "2M$$", "$2M EUR"};
+    char currency[PC_CURRENCY_TEXT];
+    pc_error error;
+    double money = -7;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (pc_parse_money(bad[i], &money, &error) != PC_ERROR_INPUT) fail_msg("%s was taken", bad[i]);
+        assert_non_null(strstr(error.message, "; expected money above zero such as 2M$"));
+        assert_true(money == -7);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (pc_parse_money(cases[i].text, &money, &error)) fail_msg("%s", error.message);
+        assert_true(money == cases[i].money);
+        pc_money_currency(cases[i].text, currency);
+        assert_string_equal(currency, cases[i].currency);
+    }
+}
+
 /* Any double, printed with 17 digits, comes back as itself. */
 static void test_numbers_are_exact(void **state) {
     (void)state;
@@ -552,6 +597,8 @@ int main(void) {
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_bandwidths),
         cmocka_unit_test(test_compute_rates),
+        cmocka_unit_test(test_powers),
+        cmocka_unit_test(test_money),
         cmocka_unit_test(test_prices),
         cmocka_unit_test(test_numbers_are_exact),
         cmocka_unit_test(test_integers),

@@ -75,21 +75,21 @@ pc_code pc_import_seconds(const pc_import_row *row, pc_import_column column, dou
 /* ---- where they are from ---- */
 
 /* The name of the folder that the file lies in, cut to size; "" if the path has none. */
-static void folder_of(const char *path, char name[PC_IMPORT_NAME_SIZE]) {
+static void folder_of(const char *path, char name[PC_IMPORT_SOURCE_SIZE]) {
     const char *end = strrchr(path, '/');
     const char *begin = end;
     while (begin && begin > path && begin[-1] != '/') begin--;
     int size = end ? (int)(end - begin) : 0;
-    snprintf(name, PC_IMPORT_NAME_SIZE, "%.*s", size, begin ? begin : "");
+    snprintf(name, PC_IMPORT_SOURCE_SIZE, "%.*s", size, begin ? begin : "");
 }
 
 /* Tables of efficiencies are one site's, without a column for it: they go by their folder. */
-static void site_of(const pc_import_row *row, char site[PC_IMPORT_NAME_SIZE]) {
+static void site_of(const pc_import_row *row, char site[PC_IMPORT_SOURCE_SIZE]) {
     const char *asked = row->import->options->site;
     if (pc_import_has(row->table, PC_COLUMN_SITE))
-        snprintf(site, PC_IMPORT_NAME_SIZE, "%.31s", pc_import_row_cell(row, PC_COLUMN_SITE));
+        snprintf(site, PC_IMPORT_SOURCE_SIZE, "%.31s", pc_import_row_cell(row, PC_COLUMN_SITE));
     else if (asked && !strchr(asked, ','))
-        snprintf(site, PC_IMPORT_NAME_SIZE, "%.31s", asked);
+        snprintf(site, PC_IMPORT_SOURCE_SIZE, "%.31s", asked);
     else if (pc_import_has(row->table, PC_COLUMN_EFFICIENCY))
         folder_of(row->import->text.path, site);
     else
@@ -106,10 +106,10 @@ static const char *library_of(const pc_import_row *row) {
     return pc_import_has(row->table, PC_COLUMN_EFFICIENCY) ? "transformer_engine" : "";
 }
 
-void pc_import_source(const pc_import_row *row, char library[PC_IMPORT_NAME_SIZE], char version[PC_IMPORT_NAME_SIZE],
-                      char site[PC_IMPORT_NAME_SIZE]) {
-    snprintf(library, PC_IMPORT_NAME_SIZE, "%.31s", library_of(row));
-    snprintf(version, PC_IMPORT_NAME_SIZE, "%.31s", pc_import_row_cell(row, PC_COLUMN_VERSION));
+void pc_import_source(const pc_import_row *row, char library[PC_IMPORT_SOURCE_SIZE],
+                      char version[PC_IMPORT_SOURCE_SIZE], char site[PC_IMPORT_SOURCE_SIZE]) {
+    snprintf(library, PC_IMPORT_SOURCE_SIZE, "%.31s", library_of(row));
+    snprintf(version, PC_IMPORT_SOURCE_SIZE, "%.31s", pc_import_row_cell(row, PC_COLUMN_VERSION));
     site_of(row, site);
 }
 

@@ -13,7 +13,7 @@ static bool is_comment(const char *line) {
     return *line == '\0' || *line == '#';
 }
 
-static char *next_row(pc_import_text *text) {
+static char *next_row(pc_imported_table *text) {
     char *line;
     while ((line = pc_import_line(text)) && is_comment(line)) continue;
     return line;
@@ -39,7 +39,7 @@ static void see_device(const pc_import *import, const char *device, int64_t line
 
 /* Over a copy of all rows, before any is taken. What is wrong with them is for the second reading. */
 static seen_devices look_for_devices(const pc_import *import, const pc_import_table *table, char *copy) {
-    pc_import_text text = {import->text.path, copy, import->text.line};
+    pc_imported_table text = {import->text.path, copy, import->text.line};
     char *row[PC_IMPORT_FIELDS], *line;
     seen_devices seen = {.second_line = 0};
     while ((line = next_row(&text)))

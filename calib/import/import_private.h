@@ -13,17 +13,17 @@
 enum { PC_IMPORT_FIELDS = 64 };
 
 /* A line at a time of a text that is cut up on the way: each line and field ends in a NUL. */
-typedef struct pc_import_text {
+typedef struct pc_imported_table {
     const char *path;
     char *next;   /* what is not read yet; NULL at the end */
     int64_t line; /* of the line at hand, from 1 */
-} pc_import_text;
+} pc_imported_table;
 
 /* NULL at the end. Without its newline. */
-char *pc_import_line(pc_import_text *text);
+char *pc_import_line(pc_imported_table *text);
 
 /* PC_ERROR_INPUT and "path:line: ...". */
-pc_code pc_import_refuse(const pc_import_text *text, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
+pc_code pc_import_refuse(const pc_imported_table *text, pc_error *error, const char *format, ...) PC_PRINTF(3, 4);
 
 /* The fields of a line, which is written to: between commas, quotes and spaces around them taken off; or between
  * spaces. Their number, -1 if they are too many or a quote does not end. */
@@ -81,7 +81,7 @@ typedef struct pc_import_ledger {
 } pc_import_ledger;
 
 typedef struct pc_import {
-    pc_import_text text;
+    pc_imported_table text;
     const pc_import_options *options;
     pc_profile *into;
     pc_import_ledger *ledger;
@@ -198,9 +198,9 @@ pc_code pc_import_switch(const pc_import_row *row, pc_import_column column, cons
 pc_code pc_import_seconds(const pc_import_row *row, pc_import_column column, double flops, double *seconds,
                           pc_error *error);
 /* Library, version and site; each as its column says, or as the user does. `size` bytes each. */
-enum { PC_IMPORT_NAME_SIZE = 32 };
-void pc_import_source(const pc_import_row *row, char library[PC_IMPORT_NAME_SIZE], char version[PC_IMPORT_NAME_SIZE],
-                      char site[PC_IMPORT_NAME_SIZE]);
+enum { PC_IMPORT_SOURCE_SIZE = 32 };
+void pc_import_source(const pc_import_row *row, char library[PC_IMPORT_SOURCE_SIZE],
+                      char version[PC_IMPORT_SOURCE_SIZE], char site[PC_IMPORT_SOURCE_SIZE]);
 /* Whether library and site are among those that the user asks for. */
 bool pc_import_is_asked(const pc_import_row *row);
 

@@ -11,7 +11,7 @@
 
 /* ---- lines ---- */
 
-char *pc_import_line(pc_import_text *text) {
+char *pc_import_line(pc_imported_table *text) {
     char *line = text->next;
     if (!line) return NULL;
     char *end = strchr(line, '\n');
@@ -23,7 +23,7 @@ char *pc_import_line(pc_import_text *text) {
     return line;
 }
 
-pc_code pc_import_refuse(const pc_import_text *text, pc_error *error, const char *format, ...) {
+pc_code pc_import_refuse(const pc_imported_table *text, pc_error *error, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     pc_error_set_list(error, PC_ERROR_INPUT, format, arguments);

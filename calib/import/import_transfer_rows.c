@@ -136,7 +136,7 @@ static pc_code read_tokens(const pc_import_row *row, pc_transfer_measurement *x,
 /* DeepEP's tables say how many nodes there were, and not how many GPUs: nodes of 8, but trays of Grace have 4 (there a
  * token of 22 choices takes no longer than one of 10: both go to all 4). */
 static int64_t node_gpus(const pc_import_row *row) {
-    char library[PC_IMPORT_NAME_SIZE], version[PC_IMPORT_NAME_SIZE], site[PC_IMPORT_NAME_SIZE];
+    char library[PC_IMPORT_SOURCE_SIZE], version[PC_IMPORT_SOURCE_SIZE], site[PC_IMPORT_SOURCE_SIZE];
     pc_import_source(row, library, version, site);
     return strncmp(site, "gb", 2) == 0 ? 4 : 8;
 }

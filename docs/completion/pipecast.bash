@@ -16,12 +16,12 @@ _pipecast_flags() {
 _pipecast_options() {
     case $1 in
     run)
-        echo --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
+        echo --megatron= --output= -o= --format= --columns= --color= --jobs= -j= --shard= --fresh --set= --allow-outside --quiet -q --help -h
         _pipecast_flags run
         ;;
     plan)
-        echo --objective= --top= --most-iteration= --most-cost= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
-            --exhaustive --set= --allow-outside --quiet -q --help -h
+        echo --objective= --top= --most-iteration= --most-cost= --deadline= --budget= --batch-per= --output= -o= --format= --columns= --color= --jobs= -j= --all-variants \
+            --each= --map= --seq-mix= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
     score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
@@ -32,8 +32,8 @@ _pipecast_options() {
     figure)
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
-    export) echo --run= --to= --table= --scenario= --output= -o= --help -h ;;
-    compare) echo --tolerance= --format= --all --exit-code --help -h ;;
+    export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
+    compare) echo --tolerance= --format= --all --exit-code --run= --iteration= --figure= --help -h ;;
     merge) echo --quiet -q --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
@@ -117,6 +117,7 @@ _pipecast_values() {
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
     list:--format) _pipecast_words table markdown flags ;;
+    plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
     run:--columns | plan:--columns)
@@ -124,6 +125,7 @@ _pipecast_values() {
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
+    plan:--batch-per) _pipecast_words all replica ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;
     run:--software) _pipecast_words --list $(_pipecast_names software); _pipecast_files .yaml ;;
@@ -133,6 +135,7 @@ _pipecast_values() {
         _pipecast_files .yaml
         ;;
     run:--machine | plan:--machine) _pipecast_words --list $(_pipecast_names machines); _pipecast_files .yaml ;;
+    run:--megatron) _pipecast_files .sh .yaml .txt .log ;;
     run:--schedule) _pipecast_words --list $(_pipecast_names schedules); _pipecast_files .csv ;;
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
@@ -142,14 +145,14 @@ _pipecast_values() {
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
-    export:--to) _pipecast_words chrome csv torch-csv json ;;
+    export:--to) _pipecast_words chrome csv torch-csv chakra json ;;
     import:--output | import:-o) _pipecast_files .yaml ;;
     import:--placement) _pipecast_words interleaved v ;;
     figure:--run)
         if [[ $drawn == memory-kinds ]]; then _pipecast_words $(_pipecast_drawn kinds); else _pipecast_words $(_pipecast_drawn links); fi
         ;;
     export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
-    export:--run) _pipecast_words $(_pipecast_drawn run) ;;
+    export:--run | compare:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
@@ -171,10 +174,12 @@ _pipecast_operands() {
     score:0) _pipecast_files .csv ;;
     schedule:0) _pipecast_words best $(_pipecast_names schedules); _pipecast_files .csv ;;
     figure:1) _pipecast_words $(_pipecast_drawn) ;;
-    figure:0 | export:0 | compare:[01] | merge:*) _pipecast_files .h5 ;;
+    compare:0 | figure:0 | export:0 | merge:*) _pipecast_files .h5 ;;
+    compare:1) _pipecast_files .h5 .json .gz ;;
+    compare:*) _pipecast_files .json .gz ;;
     help:0) _pipecast_words $commands ;;
-    import:0) _pipecast_words hf kineto ;;
-    import:*) _pipecast_files .json .gz ;;
+    import:0) _pipecast_words deepspeed hf kineto megatron nemo ;;
+    import:*) _pipecast_files .json .gz .yaml .sh .txt .log ;;
     list:0) _pipecast_words schedules models machines software precisions profiles scenarios keys ;;
     profile:0) _pipecast_words show fit tune compare ;;
     profile:1) _pipecast_words $(_pipecast_names profiles); _pipecast_files .h5 .csv .txt ;;

@@ -66,6 +66,7 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"reserved", (double)x->memory_reserved_bytes, NOT_NEGATIVE},
         {"l2", (double)x->l2_bytes, NOT_NEGATIVE},
         {"processors", x->processors, POSITIVE},
+        {"power", x->power_w, NOT_NEGATIVE},
         {"tile (rows)", x->tile_m, POSITIVE},
         {"tile (columns)", x->tile_n, POSITIVE},
         {"gemm_efficiency", x->gemm_efficiency, FRACTION},

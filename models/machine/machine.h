@@ -35,6 +35,7 @@ typedef struct pc_gpu {
     double matrix_fp4_flops_per_s; /* dense, of 4 bits; 0: it has none */
     double vector_flops_per_s;     /* fp32 */
     double memory_bytes_per_s;
+    double power_w; /* the most that the board takes, without its host; 0: not known */
     int64_t memory_bytes;
     int64_t memory_reserved_bytes; /* driver, context, communicators, fragments: not for tensors */
     int64_t l2_bytes;

@@ -106,7 +106,8 @@ static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_erro
     pc_free(bounder->span_ps);
     bounder->span_ps = NULL;
     pc_code code = make_room(bounder, outline, error);
-    bool is_own = !generator->searches && !pc_generator_has_making(generator, outline->spec->making);
+    bool is_own =
+        !generator->searches && !pc_generator_has_making(generator, outline->spec->making) && !bounder->has_pairs;
     if (!code && is_own)
         code = plan_held_find(&bounder->held_store, generator, outline->devices, outline->cut.microbatches,
                               outline->chunks, outline->cut.slices, pc_outline_recomputes_in_b(outline), &bounder->held,
@@ -129,6 +130,7 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
     pc_code code = open_memo(bounder, base, error);
     if (!code) code = pc_outline_make_with(spec, space->bases[base].cost, bounder->memo, &made, error);
     if (code) return code;
+    bounder->has_pairs = space->bases[base].spec.overlaps_pairs && pc_generator_pairs(spec->generator, 1, 1);
     code = take_up(bounder, &made, error);
     if (code)
         pc_outline_free(&made);
@@ -150,6 +152,7 @@ typedef struct reading {
     const pc_outline *outline;
     plan_scope scope;
     bool overlaps_gradients, overlaps_parameters, overlaps_p2p; /* the spec's, or all */
+    bool has_pairs;                                             /* the bounder's */
     bool is_flows, is_operations; /* over a network of flows; and passes as their operations */
     sort_times *alone;            /* a row a sort */
     sort_times *rest;             /* of that, what operations over flows may come to less */
@@ -161,6 +164,12 @@ static bool runs_flows(const reading *view) {
     if (spec->network != PC_NETWORK_AUTO) return spec->network == PC_NETWORK_FLOWS;
     if (spec->granularity == PC_GRANULARITY_OPERATIONS) return true;
     return view->scope == SCOPE_ONE ? pc_outline_meets(view->outline) : true;
+}
+
+/* Two passes that run together take their kernels at least. */
+static double least_pass_s(const reading *view, const pc_pass_cost *cost) {
+    if (view->has_pairs) return cost->kernel_s;
+    return cost->compute_s + (view->scope == SCOPE_SHAPE ? 0 : cost->tp_s + cost->cp_s + cost->ep_s);
 }
 
 /* Of a pass in operations over flows only the kernels are counted: a bucket of n comes after an n-th of them, whenever
@@ -175,9 +184,8 @@ static pc_code read_passes(reading *view, pc_error *error) {
             const pc_pass_cost *cost = &outline->part_costs[sort].pass[kind];
             pc_time kernels_ps = 0;
             if (!pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind)) continue;
-            double exposed_s = view->scope == SCOPE_SHAPE ? 0 : cost->tp_s + cost->cp_s + cost->ep_s;
-            code = pc_outline_time("pass", (cost->compute_s + exposed_s) * outline->pace, 1, &view->alone[sort][kind],
-                                   error);
+            code =
+                pc_outline_time("pass", least_pass_s(view, cost) * outline->pace, 1, &view->alone[sort][kind], error);
             if (code || !view->is_operations) continue;
             code = pc_outline_time("kernels", cost->kernel_s * outline->pace, 1, &kernels_ps, error);
             view->rest[sort][kind] = view->alone[sort][kind] - shave(kernels_ps);
@@ -493,7 +501,8 @@ static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan
                  .rest = times + outline->sort_count,
                  .overlaps_gradients = is_any || pc_outline_overlaps_gradients(outline),
                  .overlaps_parameters = is_any || outline->spec->overlaps_parameters,
-                 .overlaps_p2p = is_any || outline->spec->overlaps_p2p};
+                 .overlaps_p2p = is_any || outline->spec->overlaps_p2p,
+                 .has_pairs = bounder->has_pairs};
     pc_code code = read_passes(&x, error);
     if (code) return code;
     read_cells(&x, bounder->cells);

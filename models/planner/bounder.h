@@ -32,6 +32,7 @@ typedef struct plan_cell {
 typedef struct plan_bounder {
     pc_outline_memo *memo; /* for one base; NULL: none yet */
     int memo_base;
+    bool has_pairs; /* of the outline at work: its schedule may run passes together, and they share memory then */
     plan_held_store held_store;
     const plan_held *held; /* of the outline at work; NULL if its schedule searches */
     plan_cell *cells;      /* in the order of parts; of two replicas one after the other */

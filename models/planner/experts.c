@@ -29,7 +29,7 @@ bool plan_experts_divide(const pc_plan_space *space, const pc_plan_choice *choic
     if (experts->num_experts == 0) return ep == 1 && choice->etp <= 1;
     if (!plan_folds_experts(space, choice)) return true;
     return experts->num_experts % ep == 0 && experts->ffn_hidden % etp == 0 && all % (ep * etp) == 0 &&
-           choice->generator->placement != PC_PLACEMENT_BIDIRECTIONAL && places_experts(space, choice, choice->order);
+           places_experts(space, choice, choice->order);
 }
 
 pc_rank_order plan_order_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {

@@ -283,10 +283,6 @@ static pc_code check_bases(const pc_plan_space *space, pc_error *error) {
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "plan: expanded replicas, jitter or samples; expected undisturbed iterations, which "
                                 "plans are compared by");
-        if (spec->overlaps_pairs)
-            return pc_error_set(error, PC_ERROR_INPUT,
-                                "plan: overlap.moe_expert_parallel_comm true; expected false, for its bounds do not "
-                                "know passes that run together");
         if (spec->cut.layout == PC_CUT_LISTED || spec->cut.recompute_of_part)
             return pc_error_set(error, PC_ERROR_INPUT,
                                 "plan: layers or recomputation listed part by part; expected a layout that any number "

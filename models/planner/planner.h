@@ -59,6 +59,7 @@ typedef struct pc_plan_space {
     int base_count;
     pc_plan_list gpus;         /* in all; a point uses exactly as many */
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
+    bool batch_follows_dp;     /* global_batch is of each replica: a point has dp times as many */
     pc_plan_list tp, pp, dp, cp;
     pc_plan_list ep, etp;
     pc_plan_list dispatchers; /* pc_dispatcher; of collectives they send 16 bits, whatever the base says */

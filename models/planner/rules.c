@@ -1,6 +1,7 @@
 /* What a choice has to keep to be an iteration at all. */
 #include "models/planner/space.h"
 
+#include "models/training/iteration_spec.h"
 #include "models/training/offload_spec.h"
 #include "models/training/outline.h"
 #include "models/workload/layout.h"
@@ -39,6 +40,8 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.overlaps_gradients = choice->overlaps_gradients;
     spec.overlaps_parameters = choice->overlaps_parameters;
     spec.overlaps_p2p = choice->overlaps_p2p;
+    spec.overlaps_pairs = spec.overlaps_pairs && pc_iteration_can_pair(&spec); /* elsewhere as if it were not asked */
+    spec.delays_weights = spec.delays_weights && spec.overlaps_pairs;
     return spec;
 }
 
@@ -49,11 +52,13 @@ static pc_code break_rule(pc_plan_rule *broken, pc_plan_rule rule) {
     return PC_ERROR_INPUT;
 }
 
-/* With one chunk, or more of them on the only stage, nothing is interleaved, and no framework offers it. */
+/* With one chunk, or more of them on the only stage, nothing is interleaved, and no framework offers it; but for F
+ * beside BW on an only stage. */
 static bool interleaves_nothing(const pc_plan_choice *choice) {
     bool has_choice = choice->generator->chunks_min != choice->generator->chunks_max;
     if (choice->generator->placement == PC_PLACEMENT_SLICES) return false;
     int parts = choice->slices > 0 ? choice->chunks / choice->slices : choice->chunks;
+    if (choice->pp == 1 && parts == 1 && pc_generator_pairs(choice->generator, 1, 1)) return false;
     return (choice->pp == 1 && parts > 1) || (has_choice && parts == 1);
 }
 

@@ -246,6 +246,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
     x.chunks = plan_chunks_of(&x, space->chunks.values[digits[DIGIT_CHUNKS]]);
     x.layout = plan_layout_of(space, &x, space->layouts.values[digits[DIGIT_LAYOUT]]);
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
+    if (space->batch_follows_dp) x.global_batch *= x.dp;
     x.order = plan_order_of(space, &x, digits[DIGIT_ORDER]);
     x.dispatcher = plan_dispatcher_of(space, &x, digits[DIGIT_DISPATCHER]);
     x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);

@@ -228,9 +228,9 @@ pc_code pc_schedule_peaks(const pc_schedule *schedule, const pc_costs *costs, in
         peak_bytes[stage] = 0;
         for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
             pc_pass pass = schedule->passes[i];
-            level += pc_costs_taken(costs, stage, pass, pc_pass_is_recomputed(&index, stage, pass));
+            level += pc_costs_taken_at(costs, schedule, stage, i, pc_pass_is_recomputed(&index, stage, pass));
             if (level > peak_bytes[stage]) peak_bytes[stage] = level;
-            level -= pc_costs_given(costs, stage, pass);
+            level -= pc_costs_given_at(costs, schedule, stage, i);
         }
     }
     pc_pass_index_free(&index);

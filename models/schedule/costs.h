@@ -76,7 +76,12 @@ typedef struct pc_costs {
      * [devices][chunks of F][chunks of the backward pass][2: of a B, of a BW]; PC_TIME_NOT_GIVEN: as one behind the
      * other. Without it a pair is two passes in their order. */
     pc_time *pair_ps;
-    pc_copies copies; /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
+    pc_time *pair_apart_ps;    /* likewise, what its two passes take one behind the other where the pair takes pair_ps;
+                                * PC_TIME_NOT_GIVEN: as the durations say */
+    int64_t *pair_layer_bytes; /* [devices][chunks]: what F takes of a layer, where the F and the backward pass of a
+                                * pair go layer by layer, so that F takes what the other gives back (pc_costs_shared);
+                                * -1: each has its own from start to end */
+    pc_copies copies;          /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
 } pc_costs;
 
 /* All times PC_TIME_NOT_GIVEN, all bytes 0, a transfer of no time. Sizes as pc_schedule_check_size wants. */
@@ -94,8 +99,8 @@ static inline int64_t pc_costs_pair_index(const pc_costs *costs, int device, pc_
     return 2 * chunks + (back.kind == PC_PASS_BW);
 }
 
-/* How long the two passes of a pair take together that take f_ps and back_ps alone. Where these are not the costs'
- * durations, because a day is bad, the pair's time stretches as their sum does. */
+/* How long the two passes of a pair take together that take f_ps and back_ps alone. Where their sum is not
+ * pair_apart_ps, because a day is bad, the pair's time stretches as the sum does. */
 pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back, pc_time f_ps, pc_time back_ps);
 
 /* What the pass at a position keeps its device busy for: alone durations, or those given by position in `each_ps` where
@@ -183,6 +188,34 @@ static inline int64_t pc_costs_given(const pc_costs *costs, int device, pc_pass 
     default:
         return 0;
     }
+}
+
+/* Of what the pair with the pass at the position in it takes, what its backward pass has given back before: all but a
+ * layer, of whichever takes less. 0 of other passes. */
+static inline int64_t pc_costs_shared(const pc_costs *costs, const pc_schedule *schedule, int device,
+                                      int64_t position) {
+    if (!costs->pair_ps || !schedule->pairs) return 0;
+    int64_t at = pc_schedule_is_second(schedule, position) ? position - 1 : position;
+    if (!schedule->pairs[at]) return 0;
+    const pc_pass *f = &schedule->passes[at];
+    int64_t layer = costs->pair_layer_bytes[pc_costs_index(costs, device, f->chunk)];
+    int64_t taken = pc_costs_taken(costs, device, *f, false), given = pc_costs_given(costs, device, f[1]);
+    int64_t both = taken < given ? taken : given;
+    return layer < 0 || both < layer ? 0 : both - layer;
+}
+
+/* As pc_costs_taken and pc_costs_given, by position: less what the passes of a pair share. */
+static inline int64_t pc_costs_taken_at(const pc_costs *costs, const pc_schedule *schedule, int device,
+                                        int64_t position, bool is_recomputed) {
+    int64_t taken = pc_costs_taken(costs, device, schedule->passes[position], is_recomputed);
+    bool is_first = pc_schedule_pairs_at(schedule, position);
+    return is_first ? taken - pc_costs_shared(costs, schedule, device, position) : taken;
+}
+static inline int64_t pc_costs_given_at(const pc_costs *costs, const pc_schedule *schedule, int device,
+                                        int64_t position) {
+    int64_t given = pc_costs_given(costs, device, schedule->passes[position]);
+    bool is_second = pc_schedule_is_second(schedule, position);
+    return is_second ? given - pc_costs_shared(costs, schedule, device, position) : given;
 }
 
 #ifdef __cplusplus

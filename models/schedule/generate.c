@@ -82,7 +82,8 @@ pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kin
  * p stage 0 holds p microbatches, as in 1F1B ('Controllable Memory', arXiv 2405.15362, appendix I, interleaved 1F1B
  * with less memory). Transfers that take time cost it more, for a stage waits for each of them. `extra` 3 is `extra` 2
  * and one F more: the same bubble, and a chunk more. Megatron-LM has it where an F and the BW beside it are to overlap
- * (overlap_moe_expert_parallel_comm). On the last stage, too, the BW is then of what an F before has done.
+ * (overlap_moe_expert_parallel_comm). On the last stage, too, the BW is then of what an F before has done. On an only
+ * stage of one chunk each F is then beside the BW of the microbatch before (combined_1f1b_schedule_for_no_pipelining).
  *
  * No order waits in a circle. The k-th F of the first stage needs the last one's (k-g)-th, which stands behind its BW
  * of number k-g - (v-1)n - 1. That one needs the first stage's BW g' before it; g and g' are the sizes of the groups
@@ -93,8 +94,13 @@ int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, in
     return extra == 3 ? 2 * hops + rounds + 1 : extra * hops + rounds;
 }
 
+int pc_interleaved_extra(int devices, int chunks, int extra) {
+    if (chunks > 1 || (devices == 1 && extra == 3)) return extra;
+    return 1;
+}
+
 static void write_interleaved(pc_stage_writer *writer, int extra) {
-    if (writer->chunks == 1) {
+    if (writer->chunks == 1 && pc_interleaved_extra(writer->devices, 1, extra) == 1) {
         write_1f1b(writer, 1);
         return;
     }
@@ -146,7 +152,7 @@ pc_code pc_schedule_of_rule(const pc_generator *self, pc_stage_rule *rule, const
     pc_code code = pc_schedule_create(self->name, p, m, v, placement, lengths, schedule, error);
     pc_free(lengths);
     if (code) return code;
-    if (pc_generator_pairs(self, v) && pc_schedule_add_pairs(schedule, error)) {
+    if (pc_generator_pairs(self, p, v) && pc_schedule_add_pairs(schedule, error)) {
         pc_schedule_free(schedule);
         return error ? error->code : PC_ERROR_NO_MEMORY;
     }
@@ -289,8 +295,9 @@ const pc_generator *pc_generator_find(const char *name) {
     return NULL;
 }
 
-bool pc_generator_pairs(const pc_generator *generator, int chunks) {
-    return generator->mixes || (generator->generate == generate_interleaved && generator->extra == 3 && chunks > 1);
+bool pc_generator_pairs(const pc_generator *generator, int devices, int chunks) {
+    bool is_overlap = generator->generate == generate_interleaved && generator->extra == 3;
+    return generator->mixes || (is_overlap && pc_interleaved_extra(devices, chunks, 3) == 3);
 }
 
 bool pc_generator_has_kind(const pc_generator *generator, pc_pass_kind kind) {

@@ -97,8 +97,9 @@ struct pc_generator {
 /* All generators, `*count` of them, in the order in which they are listed. Static storage. */
 const pc_generator *pc_generators(int *count);
 
-/* Whether its schedules of so many chunks have pairs of passes that run together (pc_schedule_add_pairs). */
-bool pc_generator_pairs(const pc_generator *generator, int chunks);
+/* Whether its schedules of so many devices and chunks have pairs of passes that run together (pc_schedule_add_pairs).
+ */
+bool pc_generator_pairs(const pc_generator *generator, int devices, int chunks);
 
 /* By name; NULL where there is none. */
 const pc_generator *pc_generator_find(const char *name);

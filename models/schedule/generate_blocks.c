@@ -80,7 +80,7 @@ pc_code pc_block_of_1f1b_r(const pc_generator *self, const pc_generate_request *
  */
 pc_code pc_block_of_interleaved(const pc_generator *self, const pc_generate_request *request, pc_block *block,
                                 pc_error *error) {
-    int p = (int)request->devices, v = (int)request->chunks, extra = v == 1 ? 1 : self->extra;
+    int p = (int)request->devices, v = (int)request->chunks, extra = pc_interleaved_extra(p, v, self->extra);
     int group = v == 1 || request->microbatches < p ? p : pc_interleaved_group(p, (int)request->microbatches);
     int64_t passes = (int64_t)group * v, shift = extra == 1 ? 1 : 3;
     pc_code code = pc_block_begin(self, request, group, 3 * passes, block, error);

@@ -30,9 +30,11 @@ typedef void pc_stage_rule(pc_stage_writer *writer, int extra);
 typedef pc_code pc_block_rule(const pc_generator *self, const pc_generate_request *request, pc_block *block,
                               pc_error *error);
 
-/* These are in generate.c, of interleaved 1F1B. The first says how many microbatches go through a chunk before the next
- * chunk's turn. The second says how many F of a stage come before its first F and BW in turn, if there are so many. The
- * third gives the chunk and microbatch of a stage's k-th F (or BW), in groups of that size. */
+/* These are in generate.c, of interleaved 1F1B. The first says what a generator's `extra` comes to: of one chunk it is
+ * 1F1B, unless an only stage has F beside BW. The second says how many microbatches go through a chunk before the next
+ * chunk's turn. The third says how many F of a stage come before its first F and BW in turn, if there are so many. The
+ * fourth gives the chunk and microbatch of a stage's k-th F (or BW), in groups of that size. */
+int pc_interleaved_extra(int devices, int chunks, int extra);
 int pc_interleaved_group(int devices, int microbatches);
 int64_t pc_interleaved_warm_up(int devices, int stage, int chunks, int group, int extra);
 pc_pass pc_interleaved_pass(int group, int microbatches, int chunks, pc_pass_kind kind, int64_t k);

@@ -67,8 +67,9 @@ static pc_code add_pass(lowering *lowered, int stage, int64_t position) {
     int32_t number;
     task.processor = task.memory = stage;
     task.duration_ps = pc_costs_busy_ps(lowered->costs, lowered->schedule, stage, position, NULL);
-    task.take_bytes = pc_costs_taken(lowered->costs, stage, pass, pc_pass_is_recomputed(lowered->index, stage, pass));
-    task.give_bytes = pc_costs_given(lowered->costs, stage, pass);
+    task.take_bytes = pc_costs_taken_at(lowered->costs, lowered->schedule, stage, position,
+                                        pc_pass_is_recomputed(lowered->index, stage, pass));
+    task.give_bytes = pc_costs_given_at(lowered->costs, lowered->schedule, stage, position);
     return pc_program_add_task(lowered->program, &task, &number, lowered->error);
 }
 
@@ -301,8 +302,8 @@ static int64_t count_level_changes(const pc_schedule *schedule, const pc_pass_in
     for (int d = 0; d < schedule->devices; d++)
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];
-            count += (pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass)) > 0) +
-                     (pc_costs_given(costs, d, pass) > 0);
+            count += (pc_costs_taken_at(costs, schedule, d, i, pc_pass_is_recomputed(index, d, pass)) > 0) +
+                     (pc_costs_given_at(costs, schedule, d, i) > 0);
         }
     return count;
 }
@@ -315,8 +316,8 @@ static void derive_levels(const pc_schedule *schedule, const pc_pass_index *inde
         int64_t level = 0;
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
             pc_pass pass = schedule->passes[i];
-            const int64_t changes[] = {pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass)),
-                                       -pc_costs_given(costs, d, pass)};
+            const int64_t changes[] = {pc_costs_taken_at(costs, schedule, d, i, pc_pass_is_recomputed(index, d, pass)),
+                                       -pc_costs_given_at(costs, schedule, d, i)};
             const pc_time times[] = {found->start_ps[i], found->end_ps[i]};
             for (int k = 0; k < 2; k++) {
                 if (changes[k] == 0) continue;
@@ -374,7 +375,8 @@ static pc_code note_out_of_memory(const engine_outcome *ran, pc_replay *replay, 
         if (result->peak_bytes[d] > replay->peak_bytes) replay->peak_bytes = result->peak_bytes[d];
     }
     replay->out_of_memory = true;
-    int64_t requested = pc_costs_taken(ran->costs, device, pass, pc_schedule_recomputes(schedule, device, pass));
+    int64_t requested =
+        pc_costs_taken_at(ran->costs, schedule, device, result->task, pc_schedule_recomputes(schedule, device, pass));
     int64_t capacity = pc_memory_limit_of(ran->memory_limit, device);
     replay->oom = (pc_out_of_memory){device, pass, result->time_ps, requested, result->level_bytes, capacity};
     return PC_OK;

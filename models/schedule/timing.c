@@ -440,9 +440,9 @@ static int64_t find_peak(const pc_timing *t, const pc_schedule *schedule, const 
     for (int64_t i = schedule->offsets[stage]; i < schedule->offsets[stage + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         bool is_recomputed = done[(int64_t)pass.chunk * schedule->microbatches + pass.microbatch] & R;
-        level += pc_costs_taken(costs, stage, pass, is_recomputed);
+        level += pc_costs_taken_at(costs, schedule, stage, i, is_recomputed);
         if (level > peak) peak = level;
-        level -= pc_costs_given(costs, stage, pass);
+        level -= pc_costs_given_at(costs, schedule, stage, i);
     }
     return peak;
 }

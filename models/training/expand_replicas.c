@@ -6,6 +6,7 @@
 #include "engine/random.h"
 #include "models/schedule/timing.h"
 #include "models/training/draws.h"
+#include "models/training/outline_experts.h"
 
 #include <string.h>
 
@@ -145,6 +146,7 @@ typedef struct expansion_run {
     pc_factors factors;
     worker *workers;
     pc_time *first_duration_ps;
+    int64_t in_step; /* replicas in a row that share experts */
 } expansion_run;
 
 static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, double factor) {
@@ -155,25 +157,34 @@ static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, doub
     return outline ? pc_outline_whole_pass(outline, stage, pass, run->expansion->without, own) : own;
 }
 
-static void draw_replica(const expansion_run *run, int64_t replica, gsl_rng *rng, pc_time *duration_ps) {
+/* Passes take the longer of what they take in this replica and what is there, of others that it runs in step with. */
+static void draw_replica(const expansion_run *run, int64_t replica, bool is_first, gsl_rng *rng, pc_time *duration_ps) {
     const pc_schedule *schedule = run->schedule;
     for (int d = 0; d < schedule->devices; d++) {
         gsl_rng_set(rng, stream_seed(run->expansion->seed, replica, d));
-        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++)
-            duration_ps[i] = draw_pass(run, d, schedule->passes[i], pc_factors_draw(&run->factors, rng));
+        for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
+            pc_time own = draw_pass(run, d, schedule->passes[i], pc_factors_draw(&run->factors, rng));
+            duration_ps[i] = is_first ? own : pc_max(duration_ps[i], own);
+        }
     }
 }
 
-static void run_replica(void *context, int number, int64_t replica) {
+/* All that run in step: each pass as long as the longest of theirs. */
+static void draw_group(const expansion_run *run, int64_t group, gsl_rng *rng, pc_time *duration_ps) {
+    int64_t first = group * run->in_step;
+    for (int64_t r = first; r < first + run->in_step; r++) draw_replica(run, r, r == first, rng, duration_ps);
+}
+
+static void run_group(void *context, int number, int64_t group) {
     expansion_run *run = context;
     worker *w = &run->workers[number];
     const pc_schedule *schedule = run->schedule;
     pc_timing_result result;
     if (w->error.code) return;
-    draw_replica(run, replica, &w->rng, w->duration_ps);
+    draw_group(run, group, &w->rng, w->duration_ps);
     if (pc_timing_run_each(w->timing, schedule, run->costs, w->duration_ps, NULL, &result, &w->error)) return;
     pc_ends_take(schedule, run->costs, result.start_ps, result.end_ps, &w->ends);
-    if (replica == 0 && run->first_duration_ps)
+    if (group == 0 && run->first_duration_ps)
         memcpy(run->first_duration_ps, w->duration_ps,
                (size_t)schedule->offsets[schedule->devices] * sizeof *w->duration_ps);
 }
@@ -201,7 +212,7 @@ static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *en
     pc_code code = PC_OK;
     int opened = 0;
     for (; opened < threads && !code; opened++) code = open_worker(run, &run->workers[opened], error);
-    if (!code) pc_parallel_run(threads, run->expansion->replicas, run_replica, run);
+    if (!code) pc_parallel_run(threads, run->expansion->replicas / run->in_step, run_group, run);
     for (int i = 0; i < opened; i++) {
         worker *w = &run->workers[i];
         if (!code && w->error.code) code = pc_error_copy(error, &w->error);
@@ -211,11 +222,18 @@ static pc_code run_workers(expansion_run *run, int threads, pc_pipeline_ends *en
     return code;
 }
 
+static int64_t replicas_in_step(const pc_expansion *expansion) {
+    const pc_outline *outline = expansion->outline;
+    int in_step = outline ? pc_cut_replicas_in_step(&outline->spec->model, &outline->cut) : 1;
+    return expansion->replicas % in_step == 0 ? in_step : 1;
+}
+
 static expansion_run begin_run(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion) {
     return (expansion_run){.schedule = schedule,
                            .costs = costs,
                            .expansion = expansion,
-                           .factors = pc_factors_lognormal(expansion->jitter)};
+                           .factors = pc_factors_lognormal(expansion->jitter),
+                           .in_step = replicas_in_step(expansion)};
 }
 
 pc_code pc_expand_draw(const pc_schedule *schedule, const pc_costs *costs, const pc_expansion *expansion,
@@ -223,8 +241,14 @@ pc_code pc_expand_draw(const pc_schedule *schedule, const pc_costs *costs, const
     expansion_run run = begin_run(schedule, costs, expansion);
     gsl_rng rng = {0};
     pc_code code = pc_draws_open(&rng, error);
-    for (int64_t r = 0; !code && r < expansion->replicas; r++)
-        draw_replica(&run, r, &rng, duration_ps + r * schedule->offsets[schedule->devices]);
+    size_t passes = (size_t)schedule->offsets[schedule->devices];
+    for (int64_t r = 0; !code && r < expansion->replicas; r++) {
+        pc_time *own_ps = duration_ps + (size_t)r * passes;
+        if (r % run.in_step == 0)
+            draw_group(&run, r / run.in_step, &rng, own_ps);
+        else
+            memcpy(own_ps, own_ps - passes, passes * sizeof *own_ps);
+    }
     pc_draws_close(&rng);
     return code;
 }

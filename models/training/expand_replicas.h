@@ -2,7 +2,9 @@
  * models/training/.
  *
  * Replicas meet where gradients are reduced, and not before; so each is timed for itself, and what the iteration's end
- * asks for is the latest over replicas.
+ * asks for is the latest over replicas. Only those that share experts run in step (pc_cut_replicas_in_step): they wait
+ * for each other in every exchange, so that each pass takes as long as the longest of theirs. So do their few passes
+ * without experts here.
  */
 #ifndef PC_MODELS_TRAINING_EXPAND_REPLICAS_H
 #define PC_MODELS_TRAINING_EXPAND_REPLICAS_H

@@ -119,13 +119,13 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
     int64_t level = 0;
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
-        level += pc_costs_taken(costs, d, pass, pc_pass_is_recomputed(index, d, pass));
+        level += pc_costs_taken_at(costs, schedule, d, i, pc_pass_is_recomputed(index, d, pass));
         if (level > found.peak) {
             found.peak = level;
             found.peak_ps = start_ps[i];
             if (found.full_ps < 0 && level > room_bytes) found.full_ps = start_ps[i];
         }
-        level -= pc_costs_given(costs, d, pass);
+        level -= pc_costs_given_at(costs, schedule, d, i);
     }
     return found;
 }

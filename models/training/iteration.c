@@ -11,6 +11,7 @@
 #include "models/training/lower.h"
 #include "models/training/memory_kinds.h"
 #include "models/training/outline.h"
+#include "models/training/outline_experts.h"
 #include "models/training/outline_pairs.h"
 #include "models/training/robust_order.h"
 #include "models/training/sample.h"
@@ -236,6 +237,20 @@ typedef struct timed {
     pc_time whole_ps;
 } timed;
 
+/* Of experts that are shared out exchanges alone hide; else all collectives, each kind in proportion. */
+static void hide_in_pairs(const iteration_run *run, pc_exposed *x) {
+    const pc_outline *outline = &run->outline;
+    double hidden = pc_outline_hidden_s(outline, &run->schedule, &run->costs);
+    bool has_experts = pc_cut_folds_experts(&outline->spec->model, &outline->cut);
+    double within = has_experts ? x->ep : x->tp + x->cp + x->ep;
+    if (!(hidden > 0 && within > 0)) return;
+    double left = positive(1 - hidden / within);
+    x->ep *= left;
+    if (has_experts) return;
+    x->tp *= left;
+    x->cp *= left;
+}
+
 /* Pipeline and data parallelism: what an iteration loses where these take no time, everything alone. What it takes
  * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
 static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_error *error) {
@@ -249,14 +264,7 @@ static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_e
     x->tp = sums.tp_s;
     x->cp = sums.cp_s;
     x->ep = sums.ep_s;
-    double hidden = pc_outline_hidden_s(outline, &run->schedule, &run->costs);
-    double within = sums.tp_s + sums.cp_s + sums.ep_s;
-    if (hidden > 0 && within > 0) {
-        double left = positive(1 - hidden / within);
-        x->tp *= left;
-        x->cp *= left;
-        x->ep *= left;
-    }
+    hide_in_pairs(run, x);
     x->pp = positive(pc_time_to_seconds(run->alone_ps - without_pp));
     x->dp = positive(pc_time_to_seconds(run->alone_ps - without_dp + run->met_ps));
     x->optimizer = pc_time_to_seconds(pc_outline_step_ps(outline));

@@ -90,6 +90,7 @@ typedef struct pc_iteration_spec {
     bool overlaps_tp;    /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
     bool pipelines_tp;   /* by passes: gathers and scatters run in pieces beside the products next to them */
     bool overlaps_pairs; /* of F and BW that the schedule has run together: outline_pairs.h */
+    bool delays_weights; /* products of weights' gradients of such a BW wait until nothing else can run */
     bool overlaps_gradients; /* reduce-scatter or all-reduce in buckets behind the last microbatches' backward passes */
     bool overlaps_parameters; /* parameter all-gather behind the first forward passes */
     double overlap_slowdown;  /* what kernels lose of their speed while collectives of ZeRO 3 run beside them: 0 to 1 */

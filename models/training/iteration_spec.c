@@ -16,6 +16,11 @@ pc_iteration_spec pc_iteration_spec_default(void) {
     };
 }
 
+bool pc_iteration_can_pair(const pc_iteration_spec *spec) {
+    int chunks = (int)pc_generator_chunks(spec->generator, spec->cut.chunks, spec->cut.slices);
+    return pc_generator_pairs(spec->generator, spec->cut.pp, chunks) && pc_iteration_check_pairs(spec, NULL) == PC_OK;
+}
+
 static pc_code check_bad_days(const pc_iteration_spec *spec, pc_error *error) {
     pc_machine other = spec->machine;
     pc_code code = pc_bad_days_check(&spec->bad_days, error);

@@ -13,6 +13,10 @@ extern "C" {
  * The cut is checked with its outline (outline.h). */
 pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error);
 
+/* Whether F and BW run together, of a spec that asks for it (overlaps_pairs): its schedule has pairs, of so many stages
+ * and chunks, and nothing else of it keeps them apart. */
+bool pc_iteration_can_pair(const pc_iteration_spec *spec);
+
 #ifdef __cplusplus
 }
 #endif

@@ -320,10 +320,12 @@ static pc_code add_closed_pass(lowering *lowered, int replica, int device, int64
 /* ---- all of them ---- */
 
 /* What a pass takes and gives of the device's memory. */
-static void find_bytes(lowering *lowered, int device, pc_pass pass) {
+static void find_bytes(lowering *lowered, int device, int64_t position) {
+    const pc_schedule *schedule = lowered->schedule;
+    pc_pass pass = schedule->passes[position];
     bool is_recomputed = pass.kind == PC_PASS_F && pc_pass_is_recomputed(&lowered->index, device, pass);
-    lowered->take_bytes = pc_costs_taken(&lowered->costs, device, pass, is_recomputed);
-    lowered->give_bytes = pc_costs_given(&lowered->costs, device, pass);
+    lowered->take_bytes = pc_costs_taken_at(&lowered->costs, schedule, device, position, is_recomputed);
+    lowered->give_bytes = pc_costs_given_at(&lowered->costs, schedule, device, position);
     lowering_add_copied_bytes(lowered, device, pass);
 }
 
@@ -369,7 +371,7 @@ static pc_code add_waiter(lowering *lowered, int replica, int device, int64_t po
 static pc_code add_pass(lowering *lowered, int replica, int device, int64_t position) {
     int64_t row = lowering_row(lowered, replica, position);
     lowered->spine_count = 0;
-    if (lowered->how.has_memory) find_bytes(lowered, device, lowered->schedule->passes[position]);
+    if (lowered->how.has_memory) find_bytes(lowered, device, position);
     pc_code code = lowered->how.is_closed ? add_closed_pass(lowered, replica, device, position)
                                           : add_open_pass(lowered, replica, device, position);
     if (!code) code = tie_buckets(lowered, replica, device, position);

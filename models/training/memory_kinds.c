@@ -25,30 +25,64 @@ typedef struct stage {
     pc_activation_bytes *rows; /* where the levels go, one after the other; and how many have room there */
     int64_t room;
     pc_activation_bytes level;
+    pc_activation_bytes shared; /* of the pair at work: what its backward pass has given back before it ends */
 } stage;
 
 static void change(pc_activation_bytes *level, const pc_activation_bytes *bytes, int64_t times) {
     for (int kind = 0; kind < PC_ACTIVATION_KINDS; kind++) level->of[kind] += times * bytes->of[kind];
 }
 
-/* As pc_costs_taken and pc_costs_given have it in sum. */
-static void start_pass(stage *x, pc_pass pass) {
+/* So much of the sum in all, each kind in proportion. */
+static pc_activation_bytes part_of(const pc_activation_bytes *whole, int64_t bytes) {
+    pc_activation_bytes part = {{0}};
+    pc_wide before = 0, until = 0, sum = pc_activation_bytes_sum(whole);
+    for (int kind = 0; sum > 0 && kind < PC_ACTIVATION_KINDS; kind++) {
+        until += whole->of[kind];
+        part.of[kind] = (int64_t)(until * bytes / sum - before * bytes / sum);
+        before = until;
+    }
+    return part;
+}
+
+/* What a backward pass gives back. */
+static pc_activation_bytes given_by(const stage *x, pc_pass pass) {
+    const pc_part_kinds *kinds = &x->kinds[pass.chunk];
+    pc_activation_bytes given = {{0}};
+    if (pass.kind == PC_PASS_BW) change(&given, x->costs->recomputes_in_b ? &kinds->kept : &kinds->taken, 1);
+    if (pass.kind != PC_PASS_B) return given;
+    change(&given, &kinds->taken, 1);
+    change(&given, &kinds->left, -1);
+    return given;
+}
+
+/* The backward pass of a pair gives back what F takes, layer by layer (pc_costs_shared). */
+static void start_pair(stage *x, int64_t position) {
+    int64_t bytes = pc_costs_shared(x->costs, x->schedule, x->device, position);
+    pc_activation_bytes given = given_by(x, x->schedule->passes[position + 1]);
+    x->shared = part_of(&given, bytes);
+    change(&x->level, &x->shared, -1);
+}
+
+/* As pc_costs_taken_at and pc_costs_given_at have it in sum. */
+static void start_pass(stage *x, int64_t position) {
+    pc_pass pass = x->schedule->passes[position];
     const pc_part_kinds *kinds = &x->kinds[pass.chunk];
     bool is_again = pc_pass_is_recomputed(x->index, x->device, pass) || x->costs->recomputes_in_b;
     bool makes_again = pass.kind == PC_PASS_R || (pass.kind == PC_PASS_B && x->costs->recomputes_in_b);
     if (pass.kind == PC_PASS_F) change(&x->level, is_again ? &kinds->kept : &kinds->taken, 1);
+    if (pc_schedule_pairs_at(x->schedule, position)) start_pair(x, position);
     if (pass.kind == PC_PASS_S) x->level.of[PC_ACTIVATION_HEAD] += x->costs->vocab.held_bytes;
     if (!makes_again) return;
     change(&x->level, &kinds->taken, 1);
     change(&x->level, &kinds->kept, -1);
 }
 
-static void end_pass(stage *x, pc_pass pass) {
-    const pc_part_kinds *kinds = &x->kinds[pass.chunk];
-    if (pass.kind == PC_PASS_BW) change(&x->level, x->costs->recomputes_in_b ? &kinds->kept : &kinds->taken, -1);
-    if (pass.kind == PC_PASS_B) change(&x->level, &kinds->taken, -1);
-    if (pass.kind == PC_PASS_B) change(&x->level, &kinds->left, 1);
-    if (pass.kind == PC_PASS_W) change(&x->level, &kinds->left, -1);
+static void end_pass(stage *x, int64_t position) {
+    pc_pass pass = x->schedule->passes[position];
+    pc_activation_bytes given = given_by(x, pass);
+    change(&x->level, &given, -1);
+    if (pc_schedule_is_second(x->schedule, position)) change(&x->level, &x->shared, 1);
+    if (pass.kind == PC_PASS_W) change(&x->level, &x->kinds[pass.chunk].left, -1);
     if (pass.kind == PC_PASS_T) x->level.of[PC_ACTIVATION_HEAD] -= x->costs->vocab.held_bytes;
 }
 
@@ -67,13 +101,13 @@ static pc_activation_bytes walk(stage *x) {
     for (int64_t i = x->schedule->offsets[x->device]; i < x->schedule->offsets[x->device + 1]; i++) {
         pc_pass pass = x->schedule->passes[i];
         bool is_recomputed = pc_pass_is_recomputed(x->index, x->device, pass);
-        start_pass(x, pass);
-        if (pc_costs_taken(x->costs, x->device, pass, is_recomputed) > 0) add_row(x);
+        start_pass(x, i);
+        if (pc_costs_taken_at(x->costs, x->schedule, x->device, i, is_recomputed) > 0) add_row(x);
         int64_t sum = pc_activation_bytes_sum(&x->level);
         if (sum > highest) peak = x->level;
         if (sum > highest) highest = sum;
-        end_pass(x, pass);
-        if (pc_costs_given(x->costs, x->device, pass) > 0) add_row(x);
+        end_pass(x, i);
+        if (pc_costs_given_at(x->costs, x->schedule, x->device, i) > 0) add_row(x);
     }
     return peak;
 }
@@ -100,9 +134,9 @@ static int64_t pass_until(stage *x, const pc_replay_trace *trace, int64_t next, 
         const pc_time *times = next % 2 ? trace->pass_end_ps : trace->pass_start_ps;
         if (times[next / 2] > when_ps) break;
         if (next % 2)
-            end_pass(x, x->schedule->passes[next / 2]);
+            end_pass(x, next / 2);
         else
-            start_pass(x, x->schedule->passes[next / 2]);
+            start_pass(x, next / 2);
     }
     return next;
 }

@@ -234,8 +234,8 @@ static pc_code add_hops(pc_outline *outline, const pc_outline_places *places, pc
 
 /* ---- the outline ---- */
 
-/* Two replicas in one pipeline reduce a part's gradients together: every rank and its counterpart on the stage across,
- * taken for those of the two stages farthest apart. */
+/* Two replicas in one pipeline reduce a part's gradients together, those of folded experts among them: every rank and
+ * its counterpart on the stage across, taken for those of the two stages farthest apart. */
 static pc_group gradient_group(const pc_outline *outline, pc_group group) {
     if (outline->placement != PC_PLACEMENT_BIDIRECTIONAL || outline->devices == 1) return group;
     pc_group pair = pc_outline_pair(outline, 0, outline->devices - 1);
@@ -303,6 +303,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->experts.etp = outline->tp;
     if (pc_cut_folds_experts(&spec->model, cut))
         outline->experts = places ? places->experts : pc_outline_place_experts(outline);
+    if (outline->experts.ep.ranks > 0) outline->experts.replicas = gradient_group(outline, outline->experts.replicas);
     split_replicas(outline);
     code = pc_outline_balance(outline, error);
     if (!code) code = add_parts(outline, error);

@@ -124,7 +124,7 @@ typedef struct pc_outline {
     pc_group cp_groups[PC_GROUPS]; /* by pc_operation_group: of context parallelism; of a ring, its slowest hop's two */
     pc_hop cp_hop;                 /* that hop */
     pc_group tp, pp, dp; /* dp: of those who hold a chunk, over data and context parallelism, reduce its gradients and,
-                          * with ZeRO, share its state; twice as   many where a schedule has two replicas */
+                          * with ZeRO, share its state; twice as many where a schedule has two replicas */
     pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
                                 * rank, unless the cut has a shard_group */
     pc_expert_places experts;

@@ -9,7 +9,7 @@ bool pc_cut_folds_experts(const pc_model *model, const pc_cut *cut) {
 }
 
 /* State of experts is shared over their own replicas: what goes by all replicas of a stage is not there for them. */
-static pc_code check_state(const pc_iteration_spec *spec, const pc_cut *cut, pc_error *error) {
+static pc_code check_state(const pc_cut *cut, pc_error *error) {
     if (cut->shard_group > 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "shard_group %d with ep %d, whose experts have other replicas; expected one of the two",
@@ -19,11 +19,19 @@ static pc_code check_state(const pc_iteration_spec *spec, const pc_cut *cut, pc_
             error, PC_ERROR_INPUT, "zero_partition tensor with ep %d, whose experts have other replicas; expected %s",
             pc_cut_ep(cut),
             cut->optimizer.kind == PC_OPTIMIZER_MUON ? "zero 0, or another optimizer than muon" : "even");
-    if (spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL)
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "ep %d with %s, whose two replicas share state; expected another schedule", pc_cut_ep(cut),
-                            spec->generator->name);
     return PC_OK;
+}
+
+int pc_cut_replicas_in_step(const pc_model *model, const pc_cut *cut) {
+    int64_t stage = (int64_t)cut->tp * pc_cut_cp(cut), sharing = (int64_t)pc_cut_etp(cut) * pc_cut_ep(cut);
+    int64_t a = stage, b = sharing;
+    if (!pc_cut_folds_experts(model, cut)) return 1;
+    while (b > 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return (int)(sharing / a);
 }
 
 static pc_code check_dispatch(const pc_cut *cut, pc_error *error) {
@@ -34,12 +42,27 @@ static pc_code check_dispatch(const pc_cut *cut, pc_error *error) {
                         "moe_token_dispatcher_type flex");
 }
 
+/* As Megatron-LM's arguments. */
+static pc_code check_shared(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    const char *wrong = NULL;
+    if (!cut->overlaps_shared) return PC_OK;
+    if (model->experts.shared_ffn_hidden == 0)
+        wrong = "a model without shared experts; expected moe_shared_expert_intermediate_size";
+    else if (cut->dispatcher == PC_DISPATCHER_ALLGATHER)
+        wrong = "dispatcher allgather; expected alltoall or flex";
+    else if (cut->recompute_modules & PC_RECOMPUTES_SHARED_EXPERTS)
+        wrong = "recompute_modules shared_experts; expected one of the two";
+    if (!wrong) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "moe_shared_expert_overlap with %s", wrong);
+}
+
 pc_code pc_outline_check_experts(const pc_iteration_spec *spec, const pc_cut *cut, const pc_ranks *ranks,
                                  pc_error *error) {
     pc_ranks experts;
-    if (!pc_cut_folds_experts(&spec->model, cut)) return PC_OK;
-    pc_code code = check_dispatch(cut, error);
-    if (!code) code = check_state(spec, cut, error);
+    pc_code code = check_shared(&spec->model, cut, error);
+    if (code || !pc_cut_folds_experts(&spec->model, cut)) return code;
+    code = check_dispatch(cut, error);
+    if (!code) code = check_state(cut, error);
     return code ? code : pc_ranks_place_experts(ranks, spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &experts, error);
 }
 

@@ -17,6 +17,10 @@ pc_code pc_outline_check_experts(const pc_iteration_spec *spec, const pc_cut *cu
 /* Of an outline whose spec, cut and ranks are there, and which has experts that are folded. */
 pc_expert_places pc_outline_place_experts(const pc_outline *outline);
 
+/* Replicas in a row that share experts, and so wait for each other in exchanges; 1 where each has its own. The ranks of
+ * a replica's stage are tp x cp, those that share experts etp x ep: so many replicas as both come out even. */
+int pc_cut_replicas_in_step(const pc_model *model, const pc_cut *cut);
+
 /* A dispatch or a combine, alone. */
 pc_collective_course pc_outline_exchange(const pc_outline *outline, const pc_operation *operation);
 

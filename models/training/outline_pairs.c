@@ -2,31 +2,38 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/training/outline_experts.h"
 #include "models/training/pair_overlap.h"
+#include "models/training/pass_costs.h"
 #include "models/training/recipe.h"
 #include "models/training/stage_sums.h"
 
 #include <math.h>
 
 bool pc_outline_has_pairs(const pc_outline *outline) {
-    return outline->spec->overlaps_pairs && pc_generator_pairs(outline->spec->generator, outline->chunks);
+    return outline->spec->overlaps_pairs &&
+           pc_generator_pairs(outline->spec->generator, outline->devices, outline->chunks);
+}
+
+static pc_code check_delay(const pc_iteration_spec *spec, pc_error *error) {
+    if (!spec->delays_weights) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "overlap.delay_wgrad_compute without overlap.moe_expert_parallel_comm; expected both");
 }
 
 pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error) {
     const char *wrong = NULL;
-    if (!spec->overlaps_pairs) return PC_OK;
-    if (!spec->generator->mixes && !pc_generator_pairs(spec->generator, 2))
+    if (!spec->overlaps_pairs) return check_delay(spec, error);
+    if (!pc_generator_pairs(spec->generator, 1, 1))
         wrong = "a schedule without pairs of F and BW; expected 1f1b-interleaved-overlap, dualpipe or dualpipe-v";
     else if (spec->granularity == PC_GRANULARITY_OPERATIONS)
         wrong = "granularity operations; expected passes";
     else if (!spec->overlaps_p2p)
         wrong = "overlap.p2p false; expected true";
-    else if (spec->pipelines_tp)
-        wrong = "overlap.tp_pieces; expected tp_pieces false";
+    else if (spec->cut.overlaps_shared)
+        wrong = "moe_shared_expert_overlap; expected one of the two, as Megatron-LM does";
     else if (spec->cut.zero == 3)
         wrong = "zero 3; expected at most 2";
-    else if (spec->expands || spec->jitter > 0 || spec->bad_days.samples > 0)
-        wrong = "expanded replicas, jitter or samples; expected undisturbed iterations";
     else if (pc_offload_is_beside_passes(&spec->cut.offload))
         wrong = "activations on the host; expected another offload";
     else if (spec->waits_for_memory)
@@ -39,6 +46,7 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
 
 typedef struct pass_steps {
     pc_pair_step *steps; /* owned */
+    int *behind;         /* of delayed ones (pc_delayed_steps), owned */
     int count;
     double alone_s, launches_s;
 } pass_steps;
@@ -49,12 +57,25 @@ static int end_of_block(const pc_recipe *recipe, int first) {
     return behind;
 }
 
+/* What a collective takes from the kernels beside it: an exchange its processors, others what the spec says. */
+static double share_of(const pc_outline *outline, const pc_step_of_pass *x) {
+    return fmin(fmax(pc_outline_processor_share(outline, x->group), outline->spec->overlap_slowdown), 0.99);
+}
+
+/* Megatron-LM has a stream for what moves tokens to experts and back; all else waits its turn among the kernels. Where
+ * no experts are shared out, every collective is taken to hide. */
+static bool can_hide(const pc_outline *outline, const pc_group *group) {
+    bool has_experts = pc_cut_folds_experts(&outline->spec->model, &outline->cut);
+    return !has_experts || group == &outline->experts.ep || group == &outline->experts.etp;
+}
+
 /* Of a collective beside the kernels behind it, what these leave. */
-static pc_pair_step step_of(const pc_recipe *recipe, int i, double slowdown) {
+static pc_pair_step step_of(const pc_outline *outline, const pc_recipe *recipe, int i) {
     const pc_step_of_pass *x = &recipe->steps[i];
     bool hides = x->is_collective && x->runs_beside && i + 1 < recipe->count;
     double seconds = hides ? fmax(x->seconds - recipe->steps[i + 1].seconds, 0) : x->seconds;
-    return (pc_pair_step){seconds, x->is_collective, x->is_collective ? fmin(slowdown, 0.99) : 0};
+    bool is_comm = x->is_collective && can_hide(outline, x->group);
+    return (pc_pair_step){seconds, is_comm, is_comm ? share_of(outline, x) : 0};
 }
 
 static pc_code make_steps(const pc_outline *outline, int sort, pc_pass_kind kind, pass_steps *made, pc_error *error) {
@@ -68,19 +89,92 @@ static pc_code make_steps(const pc_outline *outline, int sort, pc_pass_kind kind
     for (int first = 0, behind; !code && first < recipe.count; first = behind) {
         behind = end_of_block(&recipe, first);
         for (int64_t k = 0; k < recipe.steps[first].repeat; k++)
-            for (int i = first; i < behind; i++)
-                made->steps[made->count++] = step_of(&recipe, i, outline->spec->overlap_slowdown);
+            for (int i = first; i < behind; i++) made->steps[made->count++] = step_of(outline, &recipe, i);
     }
     made->alone_s = pc_pair_alone_s((pc_pair_steps){made->steps, made->count});
     pc_recipe_free(&recipe);
     return code;
 }
 
+static pc_pair_steps list_of(const pass_steps *pass) {
+    return (pc_pair_steps){pass->steps, pass->count};
+}
+
+/* ---- delayed products ---- */
+
+/* Steps of the pass up to the end of the n-th time that it goes through the block, which begins at `first` of `recipe`;
+ * `before`: those of the blocks before. */
+static int steps_through(const pc_recipe *recipe, int first, int before, int64_t n) {
+    return before + (int)(n + 1) * (end_of_block(recipe, first) - first);
+}
+
+/* Kernels of W wait for those of B of the same layer: block by block, as far as both have blocks of as many layers. */
+static void put_behind(const pc_recipe *w, const pc_recipe *b, pass_steps *delayed, int all) {
+    int in_b = 0, before = 0, at = 0;
+    for (int first = 0, behind; first < w->count; first = behind) {
+        int64_t repeat = w->steps[first].repeat;
+        behind = end_of_block(w, first);
+        while (in_b < b->count && b->steps[in_b].repeat != repeat) {
+            int next = end_of_block(b, in_b);
+            before += (int)b->steps[in_b].repeat * (next - in_b);
+            in_b = next;
+        }
+        for (int64_t k = 0; k < repeat; k++)
+            for (int i = first; i < behind; i++)
+                delayed->behind[at++] = in_b < b->count ? steps_through(b, in_b, before, k) : all;
+    }
+}
+
+/* B and W of a sort, apart, whichever passes the schedule has. */
+static pc_code make_delayed(const pc_outline *outline, int sort, pass_steps *input, pass_steps *delayed,
+                            pc_error *error) {
+    pc_recipe b = {0}, w = {0};
+    pc_code code = make_steps(outline, sort, PC_PASS_B, input, error);
+    if (!code) code = make_steps(outline, sort, PC_PASS_W, delayed, error);
+    if (!code) code = pc_recipe_make(outline, &outline->part_costs[sort], PC_PASS_B, &b, error);
+    if (!code) code = pc_recipe_make(outline, &outline->part_costs[sort], PC_PASS_W, &w, error);
+    if (!code) delayed->behind = pc_alloc((size_t)delayed->count + 1, sizeof *delayed->behind);
+    if (!code && !delayed->behind) code = pc_error_no_memory(error);
+    if (!code) put_behind(&w, &b, delayed, input->count);
+    for (int i = 0; !code && i < delayed->count; i++) delayed->steps[i].is_comm = false;
+    pc_recipe_free(&b);
+    pc_recipe_free(&w);
+    return code;
+}
+
+/* ---- pairs of sorts ---- */
+
+/* Of one sort: its passes, and B and W apart where W is delayed. */
+typedef struct sort_steps {
+    pass_steps f, back, input, delayed;
+} sort_steps;
+
+static pc_code make_sort(const pc_outline *outline, int sort, sort_steps *made, pc_error *error) {
+    pc_code code = make_steps(outline, sort, PC_PASS_F, &made->f, error);
+    if (!code) code = make_steps(outline, sort, PC_PASS_BW, &made->back, error);
+    bool delays = outline->spec->delays_weights;
+    return code || !delays ? code : make_delayed(outline, sort, &made->input, &made->delayed, error);
+}
+
+static void free_sorts(sort_steps *sorts, int count) {
+    for (int i = 0; sorts && i < count; i++) {
+        pc_free(sorts[i].f.steps);
+        pc_free(sorts[i].back.steps);
+        pc_free(sorts[i].input.steps);
+        pc_free(sorts[i].delayed.steps);
+        pc_free(sorts[i].delayed.behind);
+    }
+    pc_free(sorts);
+}
+
 /* Seconds that the two passes save together. Exactly none where neither communicates, or the host launches that long.
  */
-static double saved_s(const pass_steps *f, const pass_steps *back) {
-    double both_s = pc_pair_seconds((pc_pair_steps){f->steps, f->count}, (pc_pair_steps){back->steps, back->count});
-    if (both_s == f->alone_s + back->alone_s) return 0;
+static double saved_s(const pass_steps *f, const sort_steps *of_back) {
+    const pass_steps *back = &of_back->back, *delayed = &of_back->delayed;
+    const pass_steps *first = delayed->steps ? &of_back->input : back;
+    double both_s =
+        pc_pair_seconds_with(list_of(f), list_of(first), (pc_delayed_steps){list_of(delayed), delayed->behind});
+    if (both_s == f->alone_s + first->alone_s + delayed->alone_s) return 0;
     double apart_s = fmax(f->alone_s, f->launches_s) + fmax(back->alone_s, back->launches_s);
     return fmax(apart_s - fmax(both_s, f->launches_s + back->launches_s), 0);
 }
@@ -95,30 +189,39 @@ static void set_pair(const pc_outline *outline, int device, int f_chunk, int bac
     pc_time back_ps = pc_costs_duration(costs, device, back_chunk, PC_PASS_BW);
     double seconds = saved[(int64_t)chunks[f_chunk].sort * outline->sort_count + chunks[back_chunk].sort];
     pc_time less = (pc_time)llround(seconds * (double)PC_PICOSECONDS_PER_SECOND);
-    costs->pair_ps[pc_costs_pair_index(costs, device, f, back)] = pc_max(f_ps + back_ps - less, pc_max(f_ps, back_ps));
+    int64_t at = pc_costs_pair_index(costs, device, f, back);
+    costs->pair_ps[at] = pc_max(f_ps + back_ps - less, pc_max(f_ps, back_ps));
+    costs->pair_apart_ps[at] = f_ps + back_ps;
+}
+
+/* Layers go one after the other. */
+static void set_layer(const pc_outline *outline, int device, int chunk, pc_costs *costs) {
+    const pc_part *part = &pc_outline_part(outline, device, chunk)->part;
+    int64_t layers = pc_max(part->layers, 1);
+    pc_pass f = {0, (int16_t)chunk, PC_PASS_F};
+    costs->pair_layer_bytes[pc_costs_index(costs, device, chunk)] =
+        pc_divide_up(pc_costs_taken(costs, device, f, false), layers);
 }
 
 static void set_all(const pc_outline *outline, const double *saved, pc_costs *costs) {
+    for (int d = 0; d < outline->devices; d++)
+        for (int c = 0; c < outline->chunks; c++) set_layer(outline, d, c, costs);
     for (int d = 0; d < outline->devices; d++)
         for (int f = 0; f < outline->chunks; f++)
             for (int back = 0; back < outline->chunks; back++) set_pair(outline, d, f, back, saved, costs);
 }
 
 pc_code pc_outline_set_pairs(const pc_outline *outline, pc_costs *costs, pc_error *error) {
-    int sorts = outline->sort_count;
+    int count = outline->sort_count;
     if (!pc_outline_has_pairs(outline)) return PC_OK;
-    pass_steps *steps = pc_alloc(2 * (size_t)sorts, sizeof *steps);
-    double *saved = pc_alloc((size_t)sorts * (size_t)sorts, sizeof *saved);
-    pc_code code = steps && saved ? pc_costs_add_pairs(costs, error) : pc_error_no_memory(error);
-    for (int i = 0; !code && i < sorts; i++) {
-        code = make_steps(outline, i, PC_PASS_F, &steps[i], error);
-        if (!code) code = make_steps(outline, i, PC_PASS_BW, &steps[sorts + i], error);
-    }
-    for (int i = 0; !code && i < sorts * sorts; i++) saved[i] = saved_s(&steps[i / sorts], &steps[sorts + i % sorts]);
+    sort_steps *sorts = pc_alloc((size_t)count, sizeof *sorts);
+    double *saved = pc_alloc((size_t)count * (size_t)count, sizeof *saved);
+    pc_code code = sorts && saved ? pc_costs_add_pairs(costs, error) : pc_error_no_memory(error);
+    for (int i = 0; !code && i < count; i++) code = make_sort(outline, i, &sorts[i], error);
+    for (int i = 0; !code && i < count * count; i++) saved[i] = saved_s(&sorts[i / count].f, &sorts[i % count]);
     if (!code) set_all(outline, saved, costs);
-    for (int i = 0; steps && i < 2 * sorts; i++) pc_free(steps[i].steps);
+    free_sorts(sorts, count);
     pc_free(saved);
-    pc_free(steps);
     return code;
 }
 
@@ -127,7 +230,7 @@ static int find_busiest(const pc_outline *outline) {
     double most = 0;
     for (int d = 0; d < outline->devices; d++) {
         pc_stage_sums sums = pc_outline_sum_stage(outline, d);
-        double busy = sums.compute_s + sums.tp_s + sums.cp_s;
+        double busy = sums.compute_s + sums.tp_s + sums.cp_s + sums.ep_s;
         if (d > 0 && busy <= most) continue;
         most = busy;
         found = d;

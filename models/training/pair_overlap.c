@@ -1,8 +1,10 @@
 #include "models/training/pair_overlap.h"
 
 #include <math.h>
+#include <stddef.h>
 
 enum { COMPUTE, COMM, RESOURCES, NOBODY = -1 };
+enum { FIRST, SECOND, DELAYED, RUNNERS };
 
 /* How far a pass has come. */
 typedef struct runner {
@@ -31,26 +33,36 @@ double pc_pair_alone_s(pc_pair_steps pass) {
     return sum;
 }
 
-/* Gives the free resources to who wants them. */
-static void serve(const runner runners[2], int holder[RESOURCES]) {
-    int first = runners[1].left_s > runners[0].left_s;
-    for (int k = 0; k < 2; k++) {
-        int who = k ? 1 - first : first;
+/* Whether it has a step that can begin: delayed ones wait for the second pass. */
+static bool can_go(const runner runners[RUNNERS], const int *behind, int who) {
+    const runner *x = &runners[who];
+    if (is_done(x)) return false;
+    if (who != DELAYED || !behind || is_done(&runners[SECOND])) return true;
+    return runners[SECOND].next >= behind[x->next];
+}
+
+/* Gives the free resources to who wants them: of both passes first to the one that has more left, then to what is
+ * delayed. */
+static void serve(const runner runners[RUNNERS], const int *behind, int holder[RESOURCES]) {
+    int first = runners[SECOND].left_s > runners[FIRST].left_s;
+    const int order[RUNNERS] = {first, 1 - first, DELAYED};
+    for (int k = 0; k < RUNNERS; k++) {
+        int who = order[k];
         bool is_served = holder[COMPUTE] == who || holder[COMM] == who;
-        if (is_served || is_done(&runners[who])) continue;
+        if (is_served || !can_go(runners, behind, who)) continue;
         int resource = wanted_by(&runners[who]);
         if (holder[resource] == NOBODY) holder[resource] = who;
     }
 }
 
-static double rate_of(const runner runners[2], const int holder[RESOURCES], int resource) {
+static double rate_of(const runner runners[RUNNERS], const int holder[RESOURCES], int resource) {
     if (resource == COMM || holder[COMM] == NOBODY) return 1;
     const runner *beside = &runners[holder[COMM]];
     return 1 - beside->pass.steps[beside->next].share;
 }
 
 /* Until the first of the steps under way is over; returns how long that takes. */
-static double advance(runner runners[2], int holder[RESOURCES]) {
+static double advance(runner runners[RUNNERS], int holder[RESOURCES]) {
     double rate[RESOURCES], time = INFINITY;
     int ends = NOBODY;
     for (int r = 0; r < RESOURCES; r++) {
@@ -82,17 +94,30 @@ static bool has_kind(pc_pair_steps pass, bool is_comm) {
     return false;
 }
 
-double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b) {
-    runner runners[2] = {{.pass = a, .left_s = pc_pair_alone_s(a)}, {.pass = b, .left_s = pc_pair_alone_s(b)}};
+/* Whether communication of the one can run beside computation of another. */
+static bool can_hide(pc_pair_steps a, pc_pair_steps b, pc_pair_steps delayed) {
+    bool a_computes = has_kind(a, false), b_computes = has_kind(b, false), d_computes = has_kind(delayed, false);
+    return (has_kind(a, true) && (b_computes || d_computes)) || (has_kind(b, true) && (a_computes || d_computes));
+}
+
+double pc_pair_seconds_with(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed) {
+    const pc_pair_steps passes[RUNNERS] = {a, b, delayed.steps};
+    runner runners[RUNNERS];
     int holder[RESOURCES] = {NOBODY, NOBODY};
-    double most = runners[0].left_s + runners[1].left_s, sum = 0;
-    bool hides = (has_kind(a, true) && has_kind(b, false)) || (has_kind(a, false) && has_kind(b, true));
-    if (!hides) return most;
-    begin_step(&runners[0]);
-    begin_step(&runners[1]);
-    while (!is_done(&runners[0]) || !is_done(&runners[1])) {
-        serve(runners, holder);
+    double most = 0, sum = 0;
+    for (int i = 0; i < RUNNERS; i++) {
+        runners[i] = (runner){.pass = passes[i], .left_s = pc_pair_alone_s(passes[i])};
+        most += runners[i].left_s;
+        begin_step(&runners[i]);
+    }
+    if (!can_hide(a, b, delayed.steps)) return most;
+    while (!is_done(&runners[FIRST]) || !is_done(&runners[SECOND]) || !is_done(&runners[DELAYED])) {
+        serve(runners, delayed.behind, holder);
         sum += advance(runners, holder);
     }
     return fmin(sum, most);
+}
+
+double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b) {
+    return pc_pair_seconds_with(a, b, (pc_delayed_steps){{NULL, 0}, NULL});
 }

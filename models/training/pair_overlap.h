@@ -29,4 +29,12 @@ double pc_pair_alone_s(pc_pair_steps pass);
  * one resource does everything; never shorter than either pass, or than all computation, or all communication. */
 double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b);
 
+/* Kernels of the second pass that wait until neither has another one to run, as products of weights' gradients may. */
+typedef struct pc_delayed_steps {
+    pc_pair_steps steps; /* computation, in order */
+    const int *behind;   /* borrowed; of each, how many steps of the second pass are over before it */
+} pc_delayed_steps;
+
+double pc_pair_seconds_with(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed);
+
 #endif

@@ -13,6 +13,7 @@
  * windows stretched to L k / K: where k alone gets shorter, so does its part of L.) */
 #include "models/training/pass_costs.h"
 
+#include "models/cost/dispatch.h"
 #include "models/training/graph_pools.h"
 #include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
@@ -74,12 +75,36 @@ static pc_alone remember(pc_collective_memo *memo, const pc_operation *x) {
     return alone;
 }
 
-const pc_operation *pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number) {
+int pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number) {
     const pc_operation *x = &operations->list[number];
-    bool is_last = number + 1 == operations->count;
-    if (!x->can_overlap || is_last || (x->group == PC_GROUP_TP && !outline->spec->overlaps_tp)) return NULL;
-    const pc_operation *next = &operations->list[number + 1];
-    return !pc_operation_is_collective(next) && next->repeat == x->repeat ? next : NULL;
+    int wanted = x->beside > 0 ? x->beside : 1, found = 0;
+    if (!x->can_overlap || (x->group == PC_GROUP_TP && !outline->spec->overlaps_tp)) return 0;
+    while (found < wanted && number + found + 1 < operations->count) {
+        const pc_operation *next = &operations->list[number + found + 1];
+        if (pc_operation_is_collective(next) || next->repeat != x->repeat) break;
+        found++;
+    }
+    return found;
+}
+
+double pc_outline_processor_share(const pc_outline *outline, const pc_group *group) {
+    int all = outline->spec->machine.gpu.processors, taken = pc_dispatch_processors(outline->cut.dispatcher);
+    if (group != &outline->experts.ep || all < 1) return 0;
+    return 1 - 1 / pc_stretch_beside(all, taken);
+}
+
+static double kernels_s(const pc_outline *outline, const pc_operations *operations, int number, int count) {
+    double sum = 0;
+    for (int i = 1; i <= count; i++)
+        sum += outline->cost.kernel(outline->cost.self, &operations->list[number + i]).seconds;
+    return sum;
+}
+
+double pc_outline_beside_s(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
+    int count = pc_operation_beside(outline, operations, number);
+    double alone_s = kernels_s(outline, operations, number, count);
+    double share = pc_outline_processor_share(outline, pc_outline_group(outline, &operations->list[number]));
+    return share > 0 ? alone_s + share * fmin(seconds, alone_s / (1 - share)) : alone_s;
 }
 
 /* The product that a gather feeds, or whose sums are scattered; NULL where there is none next to it. */
@@ -100,13 +125,13 @@ static double exposed_in_pieces(double product_s, double collective_s, int ranks
     return fmax(product_s, collective_s) + piece_s - product_s;
 }
 
-/* What a collective adds to its pass: what is left of it beside the kernel that follows; or in pieces beside its
- * product. */
-static double exposed_of(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
+double pc_outline_exposed_s(const pc_outline *outline, const pc_operations *operations, int number, double seconds) {
     const pc_iteration_spec *spec = outline->spec;
-    const pc_operation *beside = pc_operation_beside(outline, operations, number),
-                       *product = spec->pipelines_tp ? product_of(operations, number) : NULL;
-    if (beside) return fmax(seconds - outline->cost.kernel(outline->cost.self, beside).seconds, 0);
+    const pc_operation *product = spec->pipelines_tp ? product_of(operations, number) : NULL;
+    int beside = pc_operation_beside(outline, operations, number);
+    if (beside)
+        return fmax(seconds, pc_outline_beside_s(outline, operations, number, seconds)) -
+               kernels_s(outline, operations, number, beside);
     if (!product) return seconds;
     return exposed_in_pieces(outline->cost.kernel(outline->cost.self, product).seconds, seconds, outline->cut.tp);
 }
@@ -128,7 +153,7 @@ static void add_collectives(const pc_outline *outline, pc_collective_memo *memo,
         if (!pc_operation_is_collective(x)) continue;
         pc_alone alone = remember(memo, x);
         bool is_tp = x->group == PC_GROUP_TP, is_ep = x->group >= PC_GROUP_EP;
-        double exposed_s = exposed_of(outline, operations, i, alone.seconds);
+        double exposed_s = pc_outline_exposed_s(outline, operations, i, alone.seconds);
         *(is_ep ? &ep_s : is_tp ? &tp_s : &cp_s) += (double)x->repeat * exposed_s;
         *(is_ep ? &pass->ep_bytes : is_tp ? &pass->tp_bytes : &pass->cp_bytes) += (double)x->repeat * alone.sent_bytes;
     }

@@ -39,8 +39,20 @@ bool pc_operation_is_exchange(const pc_operation *operation);
 const pc_group *pc_outline_group(const pc_outline *outline, const pc_operation *collective);
 pc_collective_course pc_outline_course(const pc_outline *outline, const pc_operation *collective);
 
-/* The kernel beside which a collective of the list runs, the one that follows it; NULL if there is none, or the spec
- * has tensor parallelism's not overlap. Rings always do. */
-const pc_operation *pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number);
+/* How many kernels a collective of the list runs beside, those that follow it; 0 if there are none, or the spec has
+ * tensor parallelism's not overlap. Rings always do. */
+int pc_operation_beside(const pc_outline *outline, const pc_operations *operations, int number);
+
+/* The part of the GPU's processors that a collective's kernels take from those beside it: of an exchange, the
+ * dispatcher's (dispatch.h); of others 0. Below 1. */
+double pc_outline_processor_share(const pc_outline *outline, const pc_group *group);
+
+/* What a collective of the list, `seconds` alone, adds to its pass, before the pace: what is left of it beside the
+ * kernels that follow, and what they lose; or in pieces beside its product. */
+double pc_outline_exposed_s(const pc_outline *outline, const pc_operations *operations, int number, double seconds);
+
+/* Seconds, before the pace, of the kernels that a collective runs beside, which lose that share of their speed while it
+ * goes on, `seconds` alone: k + s min(c, k / (1 - s)). */
+double pc_outline_beside_s(const pc_outline *outline, const pc_operations *operations, int number, double seconds);
 
 #endif

@@ -3,34 +3,45 @@
 #include "engine/alloc.h"
 #include "models/training/pass_costs.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Adds to the step before where both are kernels of one block, and that one is not beside a collective. */
 static void add_kernel(pc_recipe *recipe, int64_t repeat, double seconds) {
     pc_step_of_pass *last = recipe->count > 0 ? &recipe->steps[recipe->count - 1] : NULL;
-    bool is_beside = last && last->is_collective && last->runs_beside;
-    double hides_s = is_beside ? last->seconds : 0;
-    recipe->alone_s += (double)repeat * (seconds > hides_s ? seconds : hides_s);
+    recipe->alone_s += (double)repeat * seconds;
     if (last && !last->is_collective && !last->runs_beside && last->repeat == repeat)
         last->seconds += seconds;
     else
-        recipe->steps[recipe->count++] =
-            (pc_step_of_pass){.runs_beside = is_beside, .repeat = repeat, .seconds = seconds};
+        recipe->steps[recipe->count++] = (pc_step_of_pass){.repeat = repeat, .seconds = seconds};
 }
 
-static void add_collective(const pc_outline *outline, const pc_operations *operations, int number, pc_recipe *recipe) {
+/* All kernels beside a collective are a step. */
+static void add_beside(pc_recipe *recipe, int64_t repeat, double seconds, double hides_s) {
+    recipe->alone_s += (double)repeat * fmax(seconds, hides_s);
+    recipe->steps[recipe->count++] = (pc_step_of_pass){.runs_beside = true, .repeat = repeat, .seconds = seconds};
+}
+
+/* With the kernels beside it, whose number it returns. */
+static int add_collective(const pc_outline *outline, const pc_operations *operations, int number, pc_recipe *recipe) {
     const pc_operation *x = &operations->list[number];
-    const pc_operation *beside = pc_operation_beside(outline, operations, number);
+    int beside = pc_operation_beside(outline, operations, number);
     pc_collective_course made = pc_outline_course(outline, x);
-    double seconds = outline->pace * made.seconds;
-    if (made.phase_count == 0) return;
+    bool is_in_pieces = outline->spec->pipelines_tp && !beside;
+    double alone_s = is_in_pieces ? pc_outline_exposed_s(outline, operations, number, made.seconds) : made.seconds;
+    double seconds = outline->pace * alone_s;
+    if (made.phase_count == 0) return 0;
     if (!beside) recipe->alone_s += (double)x->repeat * seconds;
     recipe->steps[recipe->count++] = (pc_step_of_pass){.is_collective = true,
-                                                       .runs_beside = beside,
+                                                       .runs_beside = beside > 0,
                                                        .repeat = x->repeat,
                                                        .seconds = seconds,
                                                        .collective = made,
                                                        .group = pc_outline_group(outline, x)};
+    if (beside)
+        add_beside(recipe, x->repeat, outline->pace * pc_outline_beside_s(outline, operations, number, made.seconds),
+                   seconds);
+    return beside;
 }
 
 static void add_operations(const pc_outline *outline, const pc_operations *operations, pc_recipe *recipe) {
@@ -38,7 +49,7 @@ static void add_operations(const pc_outline *outline, const pc_operations *opera
         const pc_operation *x = &operations->list[i];
         if (x->repeat < 1) continue;
         if (pc_operation_is_collective(x))
-            add_collective(outline, operations, i, recipe);
+            i += add_collective(outline, operations, i, recipe);
         else
             add_kernel(recipe, x->repeat, outline->pace * outline->cost.kernel(outline->cost.self, x).seconds);
     }

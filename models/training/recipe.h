@@ -11,7 +11,8 @@ typedef struct pc_step_of_pass {
     bool runs_beside; /* a collective for which the step behind it does not wait, but the one behind that; and that step
                        */
     int64_t repeat;   /* steps in a row of the same repeat are a block that is gone through so many times */
-    double seconds;   /* at the outline's pace: of kernels; of the collective when alone */
+    double seconds;   /* at the outline's pace: of kernels; of the collective when alone, or, in pieces, what is left of
+                       * it beside its product */
     pc_collective_course collective;
     const pc_group *group; /* of the collective; the outline's */
 } pc_step_of_pass;

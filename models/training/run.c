@@ -11,7 +11,8 @@
 static const double BYTES_PER_GIB = 1073741824.0;
 
 pc_run_spec pc_run_spec_default(void) {
-    return (pc_run_spec){.gpus = -1, .microbatch_size = -1, .seq_len = -1, .gpu_hour_price = NAN, .tokens = -1};
+    return (pc_run_spec){
+        .gpus = -1, .microbatch_size = -1, .seq_len = -1, .gpu_hour_price = NAN, .watts = -1, .tokens = -1};
 }
 
 void pc_run_spec_free(pc_run_spec *spec) {

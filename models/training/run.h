@@ -70,6 +70,7 @@ typedef struct pc_run_spec {
     bool has_profile_jitter; /* passes are to scatter as that profile's kernels do: who opens it fills in
                               * iteration.bad_days.passes */
     double gpu_hour_price;   /* in any currency */
+    int64_t watts;           /* that a GPU takes, with its share of all else; -1: its board's power */
     int64_t tokens;          /* of the whole training; -1 not given */
     pc_search_memo *memo;    /* of searches for schedules that other runs had, where costs are given; on clusters the
                               * iteration has it. NULL: none. What comes out does not depend on it. Borrowed */

@@ -8,6 +8,7 @@
 #include "models/training/conditions.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
+#include "models/training/outline_experts.h"
 #include "models/training/sample_events.h"
 
 #include <inttypes.h>
@@ -58,7 +59,8 @@ typedef struct samples_run {
     const pc_schedule *schedule;
     const pc_sample_base *base;
     pc_factors passes, transfers;
-    bool varies; /* whether every pass or transfer does, so that no two replicas are equal */
+    bool varies;     /* whether every pass or transfer does, so that no two replicas are equal */
+    int64_t in_step; /* replicas in a row that share experts, and so wait for each other in every exchange */
     struct worker *workers;
     pc_time *sample_ps;
 } samples_run;
@@ -78,6 +80,7 @@ typedef struct worker {
     pc_time *held_ready_ps; /* [devices][chunks]: of the costs, where held_device is not -1 and held back so long */
     pc_time held_ps;
     int held_device;
+    pc_time *longest_ps;     /* [2 passes + devices x chunks]: of replicas in step, passes, transfers, ready */
     int64_t *distinct;       /* [replicas]: those that were timed in this sample */
     pc_sample_events events; /* where the engine is to run them */
     pc_error error;          /* of the first sample that failed here */
@@ -93,6 +96,7 @@ static void close_worker(worker *w) {
     pc_free(w->mean_ps);
     pc_free(w->hop_ps);
     pc_free(w->duration_ps);
+    pc_free(w->longest_ps);
     pc_ends_free(&w->ends);
     pc_free(w->distinct);
     pc_sample_events_close(&w->events);
@@ -107,8 +111,10 @@ static bool make_arrays(const samples_run *run, worker *w) {
     w->mean_ps = pc_alloc((size_t)run->base->rows, sizeof *w->mean_ps);
     w->hop_ps = pc_alloc(5 * devices + cells, sizeof *w->hop_ps);
     w->duration_ps = pc_alloc(2 * passes, sizeof *w->duration_ps);
+    w->longest_ps = pc_alloc(2 * passes + cells, sizeof *w->longest_ps);
     w->distinct = pc_alloc((size_t)run->base->replicas, sizeof *w->distinct);
-    if (!w->outline.chunks_of || !w->outline.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->distinct)
+    if (!w->outline.chunks_of || !w->outline.device || !w->mean_ps || !w->hop_ps || !w->duration_ps || !w->longest_ps ||
+        !w->distinct)
         return false;
     memcpy(w->outline.chunks_of, run->outline->chunks_of, cells * sizeof *w->outline.chunks_of);
     memcpy(w->outline.device, run->outline->device, devices * sizeof *w->outline.device);
@@ -311,7 +317,7 @@ static void take_replica(const samples_run *run, const pc_costs *costs, const pc
 }
 
 /* What was not drawn is as the costs say. */
-static void keep_replica(const samples_run *run, bool is_drawn, worker *w) {
+static void fill_in_replica(const samples_run *run, bool is_drawn, worker *w) {
     const pc_schedule *schedule = run->schedule;
     bool has_transfers = is_drawn && (pc_factors_vary(&run->transfers) || !run->outline->spec->overlaps_p2p);
     for (int d = 0; d < run->base->devices; d++)
@@ -322,18 +328,44 @@ static void keep_replica(const samples_run *run, bool is_drawn, worker *w) {
             if (!is_drawn) w->duration_ps[i] = pc_costs_duration(&w->costs, d, pass.chunk, pass.kind);
             if (!has_transfers) w->delay_ps[i] = h < 0 ? 0 : w->hop_ps[h];
         }
-    pc_sample_events_keep(&w->events, w->duration_ps, w->delay_ps, w->costs.ready_ps);
 }
 
-/* Where sample is not -1, with noise of its own. On the engine all are run together, later. */
-static pc_code time_replica(const samples_run *run, int64_t sample, int64_t replica, worker *w) {
-    pc_timing_result found;
+static void take_longest(const pc_time *from_ps, size_t count, bool is_first, pc_time *longest_ps) {
+    for (size_t i = 0; i < count; i++) longest_ps[i] = is_first ? from_ps[i] : pc_max(longest_ps[i], from_ps[i]);
+}
+
+/* Replicas in step: each pass and transfer takes what it takes in the slowest of them. */
+static void draw_in_step(const samples_run *run, int64_t sample, int64_t first, int64_t count, worker *w) {
+    size_t passes = (size_t)run->schedule->offsets[run->base->devices];
+    size_t cells = (size_t)run->base->devices * (size_t)run->base->chunks;
     bool is_drawn = sample >= 0 && run->varies;
-    bool has_delays = is_drawn && pc_factors_vary(&run->transfers) && run->outline->spec->overlaps_p2p;
-    set_costs(run, replica, w);
-    if (is_drawn) draw_replica(run, sample, replica, w);
+    for (int64_t r = first; r < first + count; r++) {
+        set_costs(run, r, w);
+        if (is_drawn) draw_replica(run, sample, r, w);
+        if (count == 1) return;
+        fill_in_replica(run, is_drawn, w);
+        take_longest(w->duration_ps, 2 * passes, r == first, w->longest_ps);
+        if (w->costs.ready_ps) take_longest(w->costs.ready_ps, cells, r == first, w->longest_ps + 2 * passes);
+    }
+    memcpy(w->duration_ps, w->longest_ps, 2 * passes * sizeof *w->duration_ps);
+    if (w->costs.ready_ps) memcpy(w->costs.ready_ps, w->longest_ps + 2 * passes, cells * sizeof *w->costs.ready_ps);
+}
+
+static void keep_replicas(const samples_run *run, bool is_drawn, int64_t count, worker *w) {
+    if (count == 1) fill_in_replica(run, is_drawn, w);
+    for (int64_t i = 0; i < count; i++)
+        pc_sample_events_keep(&w->events, w->duration_ps, w->delay_ps, w->costs.ready_ps);
+}
+
+/* `count` replicas in step, from `first` on, whose times are one's. Where sample is not -1, with noise of their own. On
+ * the engine all are run together, later. */
+static pc_code time_replicas(const samples_run *run, int64_t sample, int64_t first, int64_t count, worker *w) {
+    pc_timing_result found;
+    bool is_drawn = sample >= 0 && run->varies, overlaps_p2p = run->outline->spec->overlaps_p2p;
+    bool has_delays = overlaps_p2p && (count > 1 || (is_drawn && pc_factors_vary(&run->transfers)));
+    draw_in_step(run, sample, first, count, w);
     if (runs_on_engine(run)) {
-        keep_replica(run, is_drawn, w);
+        keep_replicas(run, is_drawn, count, w);
         return PC_OK;
     }
     pc_costs costs = w->costs;
@@ -341,7 +373,7 @@ static pc_code time_replica(const samples_run *run, int64_t sample, int64_t repl
         costs.ready_ps = w->held_ready_ps;
         pc_outline_hold(&w->costs, w->held_device, w->held_ps, costs.ready_ps);
     }
-    pc_code code = pc_timing_run_each(w->timing, run->schedule, &costs, is_drawn ? w->duration_ps : NULL,
+    pc_code code = pc_timing_run_each(w->timing, run->schedule, &costs, is_drawn || count > 1 ? w->duration_ps : NULL,
                                       has_delays ? w->delay_ps : NULL, &found, &w->error);
     if (!code) take_replica(run, &costs, &found, w);
     return code;
@@ -369,22 +401,28 @@ static pc_code end_sample(const samples_run *run, worker *w, pc_time *iteration_
     return pc_outline_finish(&w->outline, 0, w->ends.begin_ps, w->done_ps, iteration_ps, &w->error);
 }
 
-static bool is_timed(const samples_run *run, const worker *w, int64_t replica, int64_t count) {
+static bool are_equal(const samples_run *run, const worker *w, int64_t first, int64_t other, int64_t in_step) {
+    for (int64_t k = 0; k < in_step; k++)
+        if (!pc_conditions_are_equal(run->base, &w->conditions, first + k, other + k)) return false;
+    return true;
+}
+
+static bool is_timed(const samples_run *run, const worker *w, int64_t replica, int64_t in_step, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (pc_conditions_are_equal(run->base, &w->conditions, replica, w->distinct[i])) return true;
+        if (are_equal(run, w, replica, w->distinct[i], in_step)) return true;
     return false;
 }
 
 /* Of a worker whose conditions are there; sample -1: the good day, whose replicas are equal. */
 static pc_code time_sample(const samples_run *run, int64_t sample, worker *w, pc_time *iteration_ps) {
     bool all_differ = run->varies || run->base->bad_days->gpu_jitter > 0;
-    int64_t count = 0, replicas = sample < 0 ? 1 : run->base->replicas;
+    int64_t count = 0, replicas = sample < 0 ? 1 : run->base->replicas, in_step = sample < 0 ? 1 : run->in_step;
     pc_code code = PC_OK;
     begin_sample(run, w);
-    for (int64_t r = 0; !code && r < replicas; r++) {
-        if (!all_differ && is_timed(run, w, r, count)) continue;
+    for (int64_t r = 0; !code && r < replicas; r += in_step) {
+        if (!all_differ && is_timed(run, w, r, in_step, count)) continue;
         w->distinct[count++] = r;
-        code = time_replica(run, sample, r, w);
+        code = time_replicas(run, sample, r, in_step, w);
     }
     return code ? code : end_sample(run, w, iteration_ps);
 }
@@ -496,6 +534,7 @@ pc_code pc_samples_run(const pc_outline *outline, const pc_schedule *schedule, p
                        .transfers = pc_factors_lognormal(spec->bad_days.link_jitter)};
     run.passes.empirical = spec->bad_days.passes;
     run.varies = pc_factors_vary(&run.passes) || pc_factors_vary(&run.transfers);
+    run.in_step = pc_cut_replicas_in_step(&spec->model, &outline->cut);
     code = run_all(&run, &result, error);
     pc_sample_base_free(&base);
     if (code) {

@@ -119,6 +119,7 @@ typedef struct pc_cut {
     int etp;         /* ranks that cut one expert; 0: as tp. Of tp * cp * dp ranks etp * ep have all experts */
     pc_dispatcher dispatcher;
     bool fp8_dispatch; /* tokens go to experts in 8 bits, with a scale for every 128 numbers; what comes back has 16 */
+    bool overlaps_shared; /* shared experts run beside dispatch and combine (Megatron-LM's moe_shared_expert_overlap) */
     pc_moe_load moe_load;
     double moe_load_exponent; /* POWER: of the density of experts' popularity */
     double moe_load_fullest;  /* rows of the fullest rank over the mean, whatever moe_load says; 0: as that says */

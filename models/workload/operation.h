@@ -91,6 +91,7 @@ typedef struct pc_operation {
     bool is_causal;           /* ATTENTION: half of the scores are masked; kernels that skip them run twice as fast */
     bool can_overlap; /* a collective behind which independent work of the same pass can run (Megatron: the all-reduce
                        * or all-gather of B beside the GEMM of W) */
+    int32_t beside;   /* of one that can overlap: kernels behind it that run beside it; 0: one */
     int64_t repeat;   /* times in the pass, mostly its layers */
 } pc_operation;
 

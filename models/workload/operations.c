@@ -186,6 +186,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .cross_entropy = cut->cross_entropy,
                     .dispatcher = cut->dispatcher,
                     .fp8_dispatch = cut->fp8_dispatch,
+                    .overlaps_shared = cut->overlaps_shared,
                     .gradient_bytes = pc_cut_gradient_bytes(cut),
                     .gathers_low_weights = pc_cut_gathers_low_weights(model, cut),
                     .casts_over = pc_cut_casts_over(model, cut),

@@ -5,7 +5,11 @@
  * to rows in the order of their experts (permute), of which each expert multiplies its own in one grouped product.
  * Probabilities scale the activation, so that the way back from rows to tokens (unpermute) is a sum of topk rows. The
  * alltoall dispatcher permutes before it sends and sorts what comes by experts, where a rank has several; the others
- * permute what has come. With experts that are cut, all ranks of the cut get the rows of each, and add up theirs. */
+ * permute what has come. With experts that are cut, all ranks of the cut get the rows of each, and add up theirs.
+ *
+ * Shared experts come before the routed ones' way. With moe_shared_expert_overlap their first product and what follows
+ * it run beside the dispatch, the second one beside the combine; backward the other way round (shared_experts.py). What
+ * tensor parallelism moves for them stays in front and behind. */
 #include "engine/numbers.h"
 #include "models/workload/operations_private.h"
 
@@ -87,9 +91,22 @@ static int64_t dispatched_tokens(const pc_builder *b) {
     return b->dispatcher == PC_DISPATCHER_ALLGATHER ? e->tokens * e->cut : e->tokens;
 }
 
-/* Nothing where one rank has all experts. */
-static void move(pc_builder *b, pc_operation_kind kind, const char *name) {
+/* Half of the shared experts' work, which may run beside an exchange; NULL: nothing does. */
+typedef void shared_half(pc_builder *b, pc_backward passes);
+
+/* What stands last in the list has the kernels of `half` beside it. */
+static void put_beside(pc_builder *b, shared_half *half, pc_backward passes) {
+    pc_operations *operations = b->operations;
+    int exchange = operations->count - 1;
+    half(b, passes);
+    operations->list[exchange].can_overlap = true;
+    operations->list[exchange].beside = operations->count - 1 - exchange;
+}
+
+/* Nothing where one rank has all experts, but what would run beside it. */
+static void move(pc_builder *b, pc_operation_kind kind, const char *name, shared_half *half, pc_backward passes) {
     const pc_expert_slice *e = &b->slice.experts;
+    if (e->ranks == 1 && half) half(b, passes);
     if (e->ranks == 1) return;
     pc_wide bytes = 2 * (pc_wide)dispatched_tokens(b) * e->topk * b->slice.hidden;
     pc_add_context_collective(b, PC_GROUP_EP, kind, name, bytes, false);
@@ -99,6 +116,7 @@ static void move(pc_builder *b, pc_operation_kind kind, const char *name) {
     made->n = e->topk;
     made->k = b->slice.hidden;
     made->rows = e->rows;
+    if (half) put_beside(b, half, passes);
 }
 
 /* All that cut an expert get what each of them has: its tokens before the dispatcher, or its rows behind it. */
@@ -131,12 +149,12 @@ static bool permutes_first(const pc_builder *b) {
 }
 
 /* From tokens to rows: F's way in, and B's way back from the sum. */
-static void scatter(pc_builder *b, pc_operation_kind kind, const char *name) {
+static void scatter(pc_builder *b, pc_operation_kind kind, const char *name, shared_half *half, pc_backward passes) {
     const pc_expert_slice *e = &b->slice.experts;
     bool is_first = permutes_first(b);
     if (is_first) copy_rows(b, "permute", e->tokens, e->sent);
     gather_rows(b, PC_OPERATION_ALL_GATHER, name, true);
-    move(b, kind, name);
+    move(b, kind, name, half, passes);
     gather_rows(b, PC_OPERATION_ALL_GATHER, name, false);
     if (!is_first) copy_dispatched(b, e->tokens * e->cut * e->ranks, e->rows);
     if (is_first && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
@@ -153,13 +171,13 @@ static void pad_rows(pc_builder *b, const char *name) {
 }
 
 /* And back. */
-static void collect(pc_builder *b, pc_operation_kind kind, const char *name) {
+static void collect(pc_builder *b, pc_operation_kind kind, const char *name, shared_half *half, pc_backward passes) {
     const pc_expert_slice *e = &b->slice.experts;
     bool is_last = permutes_first(b);
     if (is_last && e->experts > 1) copy_rows(b, "sort", e->rows, e->rows);
     if (!is_last) copy_rows(b, "unpermute", e->tokens * e->cut * e->ranks, e->rows);
     gather_rows(b, PC_OPERATION_REDUCE_SCATTER, name, false);
-    move(b, kind, name);
+    move(b, kind, name, half, passes);
     gather_rows(b, PC_OPERATION_REDUCE_SCATTER, name, true);
     if (is_last) copy_rows(b, "unpermute", e->tokens, e->sent);
 }
@@ -170,8 +188,16 @@ static const char *activation_of(const pc_builder *b) {
     return pc_mlp_is_gated(b->model->mlp) ? "swiglu" : "gelu";
 }
 
+/* To 8 bits in F and from them in B (weighted_bias_swiglu_impl); within the activation's kernel where that casts. */
+static void cast_activation(pc_builder *b, pc_wide elements) {
+    bool is_fused = b->low && b->low->fuses_activation;
+    if (b->slice.stores_low_input && !is_fused && !b->is_again)
+        add(b, "expert_activation_input", "cast", elements, 2 + 1, 1);
+}
+
 static void activate(pc_builder *b, const char *name, pc_wide rows, int64_t up, int64_t ffn) {
     pc_wide elements = b->is_backward ? rows * (ffn + 2 * (pc_wide)up) : rows * (up + ffn);
+    cast_activation(b, rows * up);
     add(b, name, activation_of(b), elements, 2, 1);
 }
 
@@ -195,27 +221,89 @@ static void gate_shared(pc_builder *b) {
     add(b, "shared_gate", "residual", own_elements(b), b->is_backward ? 2 + 2 + 2 + 2 + 2 : 2 + 2 + 2, 3);
 }
 
-/* ---- forward ---- */
+/* ---- shared experts, in two halves ---- */
 
-static void add_shared_forward(pc_builder *b, pc_maker maker) {
+static void add_shared_first(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
-    pc_matrix up = shared_up(x), down = shared_down(x);
-    pc_add_input_cast(b, &up, maker);
-    pc_add_low_gather(b, "shared_up", PC_GEMM_FORWARD, false);
+    pc_matrix up = shared_up(x);
+    (void)passes;
     pc_add_forward(b, &up);
     activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
+}
+
+static void add_shared_second(pc_builder *b, pc_backward passes) {
+    pc_matrix down = shared_down(&b->slice);
+    (void)passes;
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
+}
+
+static void gather_for_shared(pc_builder *b, pc_maker maker) {
+    pc_matrix up = shared_up(&b->slice);
+    pc_add_input_cast(b, &up, maker);
+    pc_add_low_gather(b, "shared_up", PC_GEMM_FORWARD, false);
+}
+
+static void reduce_shared(pc_builder *b) {
     pc_add_reduction(b, "shared_down", false);
     gate_shared(b);
 }
 
-static void add_routed_forward(pc_builder *b) {
+/* The gradient of what shared experts put out comes first. */
+static void begin_shared_backward(pc_builder *b) {
+    pc_matrix down = shared_down(&b->slice);
+    gate_shared(b);
+    pc_add_gradient_cast(b, &down, PC_MAKER_OTHER);
+    pc_add_low_gather(b, "shared_down", PC_GEMM_INPUT_GRADIENT, false);
+}
+
+static void add_shared_second_backward(pc_builder *b, pc_backward passes) {
+    pc_matrix down = shared_down(&b->slice);
+    if (passes.b) pc_add_input_gradient(b, &down);
+    if (passes.w) pc_add_weight_gradient(b, &down);
+}
+
+static void activate_shared_backward(pc_builder *b) {
+    const pc_slice *x = &b->slice;
+    pc_matrix up = shared_up(x);
+    activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
+    pc_add_gradient_cast(b, &up, PC_MAKER_ACTIVATION);
+}
+
+/* The product for weights reads what is gathered; nothing is where a rank is alone, so that all are kernels. */
+static void add_shared_first_backward(pc_builder *b, pc_backward passes) {
+    pc_matrix up = shared_up(&b->slice);
+    if (passes.b) activate_shared_backward(b);
+    if (b->slice.ranks == 1) pc_add_column_backward(b, &up, passes);
+}
+
+static void end_shared_backward(pc_builder *b, pc_backward passes) {
+    pc_matrix up = shared_up(&b->slice);
+    if (b->slice.ranks > 1) pc_add_column_backward(b, &up, passes);
+    if (passes.b) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
+}
+
+static bool overlaps_shared(const pc_builder *b) {
+    return has_shared(b) && b->overlaps_shared && b->dispatcher != PC_DISPATCHER_ALLGATHER;
+}
+
+/* ---- forward ---- */
+
+static const pc_backward no_backward = {false, false};
+
+static void add_shared_forward(pc_builder *b, pc_maker maker) {
+    gather_for_shared(b, maker);
+    add_shared_first(b, no_backward);
+    add_shared_second(b, no_backward);
+    reduce_shared(b);
+}
+
+static void add_routed_forward(pc_builder *b, bool overlaps) {
     const pc_slice *x = &b->slice;
     pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
     pc_add_forward(b, &router);
     route(b);
-    scatter(b, PC_OPERATION_DISPATCH, "dispatch");
+    scatter(b, PC_OPERATION_DISPATCH, "dispatch", overlaps ? add_shared_first : NULL, no_backward);
     pad_rows(b, "padding");
     pc_add_input_cast(b, &up, PC_MAKER_OTHER);
     pc_add_forward(b, &up);
@@ -223,12 +311,15 @@ static void add_routed_forward(pc_builder *b) {
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
     pad_rows(b, "unpadding");
-    collect(b, PC_OPERATION_COMBINE, "combine");
+    collect(b, PC_OPERATION_COMBINE, "combine", overlaps ? add_shared_second : NULL, no_backward);
 }
 
 void pc_add_experts_forward(pc_builder *b, pc_maker maker) {
-    if (has_shared(b)) add_shared_forward(b, maker);
-    add_routed_forward(b);
+    bool overlaps = overlaps_shared(b);
+    if (has_shared(b) && !overlaps) add_shared_forward(b, maker);
+    if (overlaps) gather_for_shared(b, maker);
+    add_routed_forward(b, overlaps);
+    if (overlaps) reduce_shared(b);
     if (has_shared(b)) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
 }
 
@@ -241,34 +332,31 @@ static void add_grouped_backward(pc_builder *b, const pc_matrix *matrix, pc_make
 }
 
 static void add_shared_backward(pc_builder *b, pc_backward passes) {
-    const pc_slice *x = &b->slice;
-    pc_matrix up = shared_up(x), down = shared_down(x);
-    if (passes.b) gate_shared(b);
-    if (passes.b) pc_add_gradient_cast(b, &down, PC_MAKER_OTHER);
-    if (passes.b) pc_add_low_gather(b, "shared_down", PC_GEMM_INPUT_GRADIENT, false);
-    if (passes.b) pc_add_input_gradient(b, &down);
-    if (passes.w) pc_add_weight_gradient(b, &down);
-    if (passes.b) activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
-    if (passes.b) pc_add_gradient_cast(b, &up, PC_MAKER_ACTIVATION);
-    pc_add_column_backward(b, &up, passes);
-    if (passes.b) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
+    if (passes.b) begin_shared_backward(b);
+    add_shared_second_backward(b, passes);
+    add_shared_first_backward(b, passes);
+    end_shared_backward(b, passes);
 }
 
+/* Products for weights alone have no exchange beside them. */
 void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     const pc_slice *x = &b->slice;
     pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
-    if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine");
+    bool overlaps = overlaps_shared(b) && passes.b;
+    if (overlaps) begin_shared_backward(b);
+    if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine", overlaps ? add_shared_second_backward : NULL, passes);
     if (passes.b) pad_rows(b, "unpadding");
     add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
     if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
     add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
     if (passes.b) pad_rows(b, "padding");
-    if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch");
+    if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch", overlaps ? add_shared_first_backward : NULL, passes);
     if (passes.b) route(b);
     if (passes.b) pc_add_input_gradient(b, &router);
     if (passes.w) pc_add_weight_gradient(b, &router);
     if (passes.b) add(b, "router_sum", "add", own_elements(b), 2 + 2 + 2, 1);
-    if (has_shared(b)) add_shared_backward(b, passes);
+    if (overlaps) end_shared_backward(b, passes);
+    if (has_shared(b) && !overlaps) add_shared_backward(b, passes);
 }
 
 /* ---- modules ---- */

@@ -11,7 +11,8 @@ typedef struct pc_builder {
     int vocab_barriers; /* of a cut with vocabulary parallelism; 0: embedding and head are whole, on the ends */
     pc_cross_entropy cross_entropy;
     pc_dispatcher dispatcher;
-    bool fp8_dispatch;           /* pc_cut's */
+    bool fp8_dispatch;           /* pc_cut's, as the next */
+    bool overlaps_shared;
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
     bool gathers_low_weights;    /* they come to every pass in few bits */

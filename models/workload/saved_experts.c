@@ -40,6 +40,11 @@ static dropped dropped_of(const pc_model *model, int32_t modules) {
                      .shared = all || modules & PC_RECOMPUTES_SHARED_EXPERTS};
 }
 
+/* Of a number that an activation reads. */
+static int act_bytes(const pc_slice *slice) {
+    return slice->stores_low_input ? 1 : 2;
+}
+
 /* Their first product reads in few bits what the router reads in 16, another copy of it. */
 static void add_shared(const pc_slice *slice, pc_product_format format, const dropped *drops, pc_saved_list *saved) {
     const pc_expert_slice *x = &slice->experts;
@@ -49,8 +54,8 @@ static void add_shared(const pc_slice *slice, pc_product_format format, const dr
     if (pc_product_format_is_low(format))
         pc_saved_add_again(saved, "shared_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows), PC_FOR_W,
                            is_again || drops->norm, PC_MODULE_MLP_DOWN);
-    pc_saved_add_again(saved, "shared_act_input", PC_MODULE_MLP_ACT, 2 * tokens * x->shared_up, PC_FOR_B, is_again,
-                       PC_MODULE_MLP_DOWN);
+    pc_saved_add_again(saved, "shared_act_input", PC_MODULE_MLP_ACT, act_bytes(slice) * tokens * x->shared_up, PC_FOR_B,
+                       is_again, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "shared_down_input", PC_MODULE_MLP_DOWN, pc_saved_operand(format, tokens * x->shared),
                        PC_FOR_W, is_again, PC_MODULE_MLP_DOWN);
 }
@@ -65,8 +70,8 @@ static void add_routed(const pc_model *model, const pc_slice *slice, pc_product_
                        PC_FOR_B, drops->all, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "expert_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows * slice->hidden),
                        PC_FOR_W, drops->all, PC_MODULE_MLP_DOWN);
-    pc_saved_add_again(saved, "expert_act_input", PC_MODULE_MLP_ACT, 2 * rows * x->up, PC_FOR_B, drops->all,
-                       PC_MODULE_MLP_DOWN);
+    pc_saved_add_again(saved, "expert_act_input", PC_MODULE_MLP_ACT, act_bytes(slice) * rows * x->up, PC_FOR_B,
+                       drops->all, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "expert_down_input", PC_MODULE_MLP_DOWN, pc_saved_operand(format, rows * x->ffn),
                        PC_FOR_W, drops->act, PC_MODULE_MLP_DOWN);
 }

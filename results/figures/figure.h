@@ -17,12 +17,16 @@
 extern "C" {
 #endif
 
+/* Of a timeline that lays one run beside another: rows a device, the last of them empty. */
+enum { PC_TIMELINE_ROWS_BESIDE = 3 };
+
 typedef struct pc_timeline {
     const char *title;             /* plain text */
     const char *subtitle;          /* plain text, may be NULL */
     const char *time_unit;         /* "ms"; "" for times without a unit */
     double time_unit_ps;           /* picoseconds in one of it */
     int devices, chunks, slices;   /* slices of a microbatch; 0 or 1: it is whole */
+    bool is_beside;                /* rows are PC_TIMELINE_ROWS_BESIDE a device: simulated, measured, none */
     const pc_replay_trace *trace;  /* with at least one pass */
     const pc_engine_trace *engine; /* where it has memory levels, the panel shows those; NULL: activations' */
     const char *memory_heading;    /* plain text; NULL: "Activation memory" */

@@ -120,6 +120,16 @@ static void add_time_label(const char *time_unit, pc_text *script) {
     pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_QUIET "'\n");
 }
 
+/* Between the two rows of each device stands its number, unless it is too narrow for all. */
+static void add_device_tics(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
+    int step = pc_figure_label_step(figure, panel), devices = panel->devices / PC_TIMELINE_ROWS_BESIDE + 1;
+    step = pc_max(1, step / PC_TIMELINE_ROWS_BESIDE);
+    pc_text_printf(script, "set ytics nomirror scale 0 (");
+    for (int d = 0; d < devices; d += step)
+        pc_text_printf(script, "%s'%d' %d.5", d ? "," : "", d, PC_TIMELINE_ROWS_BESIDE * d);
+    pc_text_printf(script, ") textcolor rgb '" PC_STYLE_QUIET "'\n");
+}
+
 static void add_axes(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
     add_margins(figure, panel, script);
     pc_text_printf(script,
@@ -131,6 +141,7 @@ static void add_axes(const pc_figure *figure, const pc_figure_panel *panel, pc_t
                    "fillcolor rgb '#f3f3f3'\n"
                    "set xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n",
                    time_step(figure, panel), pc_figure_label_step(figure, panel), panel->end, panel->devices - 0.5);
+    if (figure->timeline->is_beside) add_device_tics(figure, panel, script);
     pc_text_printf(script, "set ylabel 'Device' textcolor rgb '" PC_STYLE_QUIET "'\n");
     if (panel->label) add_time_label(panel->label, script);
 }

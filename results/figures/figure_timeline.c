@@ -130,13 +130,15 @@ static void add_note(const pc_figure *figure, const pc_figure_panel *panel, int6
     const char *kind = pc_pass_kind_name((pc_pass_kind)pass->kind);
     double start = in_units(panel, trace->pass_start_ps[i]), end = in_units(panel, trace->pass_end_ps[i]);
     char attributes[256], title[256];
+    bool is_beside = figure->timeline->is_beside;
+    int32_t stage = is_beside ? trace->pass_device[i] / PC_TIMELINE_ROWS_BESIDE : trace->pass_device[i];
+    const char *whose = !is_beside ? "" : trace->pass_device[i] % PC_TIMELINE_ROWS_BESIDE ? "measured " : "simulated ";
     snprintf(attributes, sizeof attributes,
              "class=\"pass\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
              "\" data-chunk=\"%d\" data-stage=\"%" PRId32 "\" data-start=\"%.9g\" data-end=\"%.9g\"",
-             panel->name, kind, pass->microbatch, pass->chunk, trace->pass_device[i], start, end);
-    snprintf(title, sizeof title, "%s of microbatch %" PRId32 ", chunk %d, stage %" PRId32 ": %.6g to %.6g%s%.32s",
-             kind, pass->microbatch, pass->chunk, trace->pass_device[i], start, end, *panel->unit ? " " : "",
-             panel->unit);
+             is_beside ? whose : panel->name, kind, pass->microbatch, pass->chunk, stage, start, end);
+    snprintf(title, sizeof title, "%s%s of microbatch %" PRId32 ", chunk %d, stage %" PRId32 ": %.6g to %.6g%s%.32s",
+             whose, kind, pass->microbatch, pass->chunk, stage, start, end, *panel->unit ? " " : "", panel->unit);
     pc_svg_add_note(figure->notes, attributes, title);
 }
 

@@ -18,7 +18,10 @@ static bool is_surrogate(const char *digits) {
 /* A backslash before it escapes the next one, and begins nothing. */
 static void replace_surrogates(char *text) {
     for (char *c = strchr(text, '\\'); c && c[1]; c = strchr(c + 2, '\\'))
-        if (c[1] == 'u' && is_surrogate(c + 2)) memcpy(c + 2, "fffd", 4);
+        if (c[1] == 'u' && is_surrogate(c + 2)) {
+            c[2] = c[3] = c[4] = 'f';
+            c[5] = 'd';
+        }
 }
 
 pc_code pc_foreign_read(pc_tree *tree, const char *what, pc_error *error) {

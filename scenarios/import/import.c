@@ -1,7 +1,9 @@
 #include "scenarios/import/import.h"
 
 #include "engine/alloc.h"
+#include "scenarios/import/deepspeed.h"
 #include "scenarios/import/hf.h"
+#include "scenarios/import/megatron.h"
 #include "scenarios/place.h"
 
 #include <sys/stat.h>
@@ -13,9 +15,12 @@ static const struct {
     read_source *read;
 } formats[PC_IMPORT_FORMATS] = {
     [PC_IMPORT_HF] = {"hf", "a config.json of Hugging Face", pc_import_hf},
+    [PC_IMPORT_MEGATRON] = {"megatron", "Megatron-LM's arguments", pc_import_megatron},
+    [PC_IMPORT_DEEPSPEED] = {"deepspeed", "a configuration of DeepSpeed", pc_import_deepspeed},
+    [PC_IMPORT_NEMO] = {"nemo", "a recipe of NeMo or Megatron-Bridge", pc_import_nemo},
 };
 
-const char pc_import_format_names[] = "hf";
+const char pc_import_format_names[] = "hf|megatron|nemo|deepspeed";
 
 const char *pc_import_format_name(pc_import_format format) {
     return formats[format].name;

@@ -12,7 +12,10 @@ extern "C" {
 #endif
 
 typedef enum pc_import_format {
-    PC_IMPORT_HF, /* a config.json of Hugging Face's transformers */
+    PC_IMPORT_HF,        /* a config.json of Hugging Face's transformers */
+    PC_IMPORT_MEGATRON,  /* Megatron-LM's arguments: a command line, a log, YAML */
+    PC_IMPORT_NEMO,      /* a recipe of NeMo or Megatron-Bridge, YAML or JSON */
+    PC_IMPORT_DEEPSPEED, /* a configuration of DeepSpeed, JSON */
     PC_IMPORT_FORMATS
 } pc_import_format;
 

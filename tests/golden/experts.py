@@ -7,7 +7,8 @@ import re
 
 COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
            "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
-           "setting.model.moe_pad_expert_input_to_capacity")
+           "setting.model.moe_pad_expert_input_to_capacity", "setting.schedule", "setting.overlap.moe_expert_parallel_comm",
+           "setting.overlap.delay_wgrad_compute")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
 # megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
@@ -116,8 +117,33 @@ def captures(row):
     return {**found, "setting.fp8_dot_product_attention": "true"} if eight else found
 
 
+def can_overlap(row):
+    """Megatron-LM's rule: one stage, or several of several chunks."""
+    return number(row["pp"]) == 1 or number(row["vp"]) > 1
+
+
+def hides_exchanges(row):
+    """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), and of GPT-OSS 120B's in 16 bits on GB200. Since 26.06 recipes of
+    DeepSeek-V3 and Qwen3 in MXFP8 (_enable_deepseek_full_iteration_mxfp8, _enable_hybridep_full_iteration_mxfp8)."""
+    family, gpu = family_of(row), gpu_of(row)
+    if (family, gpu) == ("deepseek", "H100"):
+        return True
+    if (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
+        return True
+    if (family, gpu) == ("gptoss", "GB200") and not is_mx(row):
+        return row["gbs"] == "1280"
+    return family in ("deepseek", "qwen3235b", "qwen330b") and is_mx(row) and release_of(row) >= (26, 6)
+
+
+def overlaps(row):
+    """The option of Megatron-Bridge sets both arguments of Megatron-LM (CommOverlapConfig)."""
+    if not (hides_exchanges(row) and can_overlap(row)):
+        return {}
+    return {"setting.schedule": "1f1b-interleaved-overlap", "setting.overlap.moe_expert_parallel_comm": "true", "setting.overlap.delay_wgrad_compute": "true"}
+
+
 def of_bridge(row):
-    return {**recomputes(row), **dispatches(row), **captures(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
 def of_mlperf(row):

@@ -45,7 +45,7 @@ class Help(Command):
                 self.assertEqual(self.good(*words), text, words)
         self.assertEqual(self.good("help", "help"), self.good("--help"))
         self.bad(2, "unknown command 'rum' (did you mean run?); expected run, plan, score, schedule, figure, export, compare, merge, "
-                 "calibrate, profile, list, --help or --version", "help", "rum")
+                 "import, calibrate, profile, list, --help or --version", "help", "rum")
 
     def test_version_has_three_names(self):
         self.assertEqual({self.good(word) for word in ("--version", "-V", "version")}, {self.good("--version")})
@@ -665,9 +665,9 @@ class Interrupted(Command):
 class Others(Command):
     def test_bad_input(self):
         for message, arguments in [
-            ("no command; expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", []),
-            ("unknown command 'a?b'; expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["a\nb"]),
-            ("unknown command 'simulate' (did you mean run?); expected run, plan, score, schedule, figure, export, compare, merge, calibrate, profile, list, --help or --version", ["simulate"]),
+            ("no command; expected run, plan, score, schedule, figure, export, compare, merge, import, calibrate, profile, list, --help or --version", []),
+            ("unknown command 'a?b'; expected run, plan, score, schedule, figure, export, compare, merge, import, calibrate, profile, list, --help or --version", ["a\nb"]),
+            ("unknown command 'simulate' (did you mean run?); expected run, plan, score, schedule, figure, export, compare, merge, import, calibrate, profile, list, --help or --version", ["simulate"]),
             ("figure: no results file; expected RESULTS.h5", ["figure"]),
             ("figure: no output; expected -o FILE.svg, .png or .pdf", ["figure", "x.h5"]),
             ("x.h5: No such file or directory; expected a results file", ["figure", "x.h5", "-o", "x.svg"]),

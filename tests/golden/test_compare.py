@@ -178,7 +178,7 @@ different: 2 of 3 runs that both have, in 2 columns
         for message, arguments in [
             ("compare: 0 of two results files; expected A.h5 B.h5", []),
             ("compare: 1 of two results files; expected A.h5 B.h5", ["a.h5"]),
-            ("compare: 'c.h5' is one too many; expected A.h5 B.h5", ["a.h5", "b.h5", "c.h5"]),
+            ("compare: 'c.h5' is one too many; expected A.h5 B.h5, or RESULTS.h5 TRACE.json...", ["a.h5", "b.h5", "c.h5"]),
             ("--format: unknown format 'xml'; expected table, csv or json", ["a.h5", "b.h5", "--format", "xml"]),
             ("--tolerance: -1: negative; expected a number of at least zero, without a unit",
              ["a.h5", "b.h5", "--tolerance", "-1"]),

@@ -553,9 +553,9 @@ class Bad(Export):
         for message, arguments in (
                 ("export: no results file; expected RESULTS.h5", ["--to", "csv"]),
                 ("export: no format; expected --to csv or json", ["x.h5"]),
-                ("export: no format; expected --to chrome, csv or torch-csv", ["x.h5", "--run", "1"]),
-                ("--to: unknown format 'xml'; expected csv, json, chrome or torch-csv", ["x.h5", "--to", "xml"]),
-                ("--to: unknown format for a run 'json'; expected chrome, csv or torch-csv", ["x.h5", "--to", "json", "--run", "1"]),
+                ("export: no format; expected --to chrome, csv, torch-csv or chakra", ["x.h5", "--run", "1"]),
+                ("--to: unknown format 'xml'; expected csv, json, chrome, torch-csv or chakra", ["x.h5", "--to", "xml"]),
+                ("--to: unknown format for a run 'json'; expected chrome, csv, torch-csv or chakra", ["x.h5", "--to", "json", "--run", "1"]),
                 ("--to: chrome shows one run; expected --run RUN beside it", ["x.h5", "--to", "chrome"]),
                 ("--to: torch-csv shows one run; expected --run RUN beside it", ["x.h5", "--to", "torch-csv"]),
                 ("--scenario: stands beside --run; expected --run SCENARIO/NAME instead",

@@ -227,7 +227,7 @@ class Completion(Options):
             (["plan", "--layout", ""], ["even", "ends", "own", "balanced", "auto"]),
             (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
-            (["export", "b.h5", "--to", "c"], ["chrome", "csv"]),
+            (["export", "b.h5", "--to", "c"], ["chrome", "csv", "chakra"]),
             (["list", "models", ""], []),
             (["profile", ""], ["show", "fit", "tune", "compare"]),
             (["profile", "tune", "--parameters", "gemm,o"], ["gemm,overlap", "gemm,overhead"]),
@@ -299,7 +299,7 @@ class Completion(Options):
             (["figure", ""], ["b.h5", "c d.h5", "sub"]),
             (["export", "b"], ["b.h5"]),
             (["compare", "b.h5", ""], ["b.h5", "c d.h5", "sub"]),
-            (["compare", "b.h5", "b.h5", ""], []),
+            (["compare", "b.h5", "b.h5", ""], ["sub"]),  # traces
             (["compare", "--tolerance", "0.1", "b.h5", "c"], ["c d.h5"]),
             (["run", "-o", ""], ["b.h5", "c d.h5", "sub"]),
             (["figure", "b.h5", "-o", ""], ["f.svg", "sub"]),

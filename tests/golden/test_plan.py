@@ -444,6 +444,96 @@ class Words(Plan):
             parts = [float(word.rsplit(" ", 1)[1]) for word in (rest.split(", ") if rest else [])]
             self.assertAlmostEqual(sum(parts), whole, delta=0.31)
 
+    def test_training(self):
+        """Days, hours, energy and money by hand, from tokens a second; with failures by the goodput."""
+        tokens = 10e9
+        for more, watts in (((), 400), (("--watts", "1275"), 1275), (("--samples", "10", "--mtbf", "1y", "--checkpoint", "1min"), 400)):
+            best = self.plan(self.write(PLAN), "--tokens", "10B", "--price", "2.5/h", "--top", "1", *more)["plans"][0]
+            days = tokens / (best["gpus"] * best["tokens_per_s_per_gpu"]) / 86400
+            if "--mtbf" in more:
+                self.assertTrue(0 < best["goodput_mean"] < 1)
+                days /= best["goodput_mean"] * best["iteration_s"] / best["iteration_good_s"]
+            self.assertAlmostEqual(best["training_days"] / days, 1, places=9)
+            self.assertAlmostEqual(best["training_gpu_hours"] / (days * 24 * 8), 1, places=9)
+            self.assertAlmostEqual(best["training_cost"] / (days * 24 * 8 * 2.5), 1, places=9)
+            self.assertAlmostEqual(best["training_mwh"] / (days * 24 * 8 * watts / 1e6), 1, places=9)
+
+    def test_parts(self):
+        """Cells and changes: their rows in csv and json, their runs in a file, and the pictures of these."""
+        path, results = self.write(PLAN), self.path("plans.h5")
+        given = ("plan", path, "--each", "gpus", "--map", "tp,pp", "--sensitivity", "--top", "2", "--gpus", "4,8")
+        found = json.loads(self.good(*given, "--format", "json", "-o", results))
+        rows = list(csv.DictReader(io.StringIO(self.good(*given, "--format", "csv"))))
+        parts = {"plan": found["plans"], **{part: found[part] for part in ("each", "map", "sensitivity")}}
+        self.assertEqual([row["part"] for row in rows], [part for part, of in parts.items() for _ in of])
+        self.assertEqual([row["what"] for row in rows if row["part"] == "each"], ["gpus 4", "gpus 8"])
+        self.assertEqual(len(parts["map"]), 9)
+        for row in rows:
+            self.assertEqual(row["rank"] != "", row["part"] == "plan")
+            self.assertEqual(row["factor"] != "", row["part"] == "sensitivity")
+            self.assertEqual(row["message"] == "", row["status"] == "ok", row)
+        for cell in [*parts["each"], *parts["map"]]:
+            self.assertIsNone(cell["rank"])
+            if cell["status"] == "ok":
+                again, = self.rows(*shlex.split(cell["command"])[2:])
+                self.assertEqual(again["iteration_s"], cell["iteration_s"])
+        best = max(cell["tokens_per_s_per_gpu"] * cell["gpus"] for cell in parts["each"])
+        self.assertEqual(best, found["plans"][0]["tokens_per_s_per_gpu"] * found["plans"][0]["gpus"])
+        self.assertEqual(self.good("figure", results, "--list").count("plans  "), 4)
+        for name in ("front", "scaling", "map", "sensitivity"):
+            self.good("figure", results, name, "-o", self.path(name + ".svg"))
+            self.assertIn("</svg>", pathlib.Path(self.path(name + ".svg")).read_text())
+        self.good("plan", path, "--top", "1", "-o", results)
+        done = run("figure", results, "map", "-o", self.path("map.svg"))
+        self.assertEqual((done.returncode, done.stderr), (2, f"pipecast: {results}: nothing to draw a map of; expected results of "
+                                                             "`pipecast plan --map AXIS,AXIS -o`\n"))
+
+    def test_mix(self):
+        """Means by hand, of runs with as many tokens an iteration; the fastest first."""
+        path, lengths = self.write(PLAN), {128: 0.2, 256: 0.3, 512: 0.5}
+        mix = ",".join(f"{n}:{2 * weight}" for n, weight in lengths.items())
+        found = self.plan(path, "--seq-mix", mix, "--top", "4", "--tokens", "1B")
+        rates = []
+        for row in found["mix"]:
+            plan = found["plans"][int(row["what"].split()[1]) - 1]
+            seconds, memory = 0, 0
+            for n, weight in lengths.items():
+                sets = [f"setting.model.seq_len={n}", f"setting.global_batch={plan['global_batch'] * 512 // n}",
+                        f"setting.microbatch_size={int(plan['microbatch_size']) * 512 // n}"]
+                run_, = self.rows(*shlex.split(plan["command"])[2:], *[word for text in sets for word in ("--set", text)])
+                if run_["status"] != "ok":
+                    break
+                seconds += weight / run_["tokens_per_s_per_gpu"]
+                memory = max(memory, run_["memory_gib_max"])
+            else:
+                self.assertAlmostEqual(row["tokens_per_s_per_gpu"] * seconds, 1, places=9)
+                self.assertAlmostEqual(row["training_days"] / (1e9 * seconds / 8 / 86400), 1, places=9)
+                self.assertEqual(row["memory_gib_max"], memory)
+                rates.append(row["tokens_per_s_per_gpu"])
+                continue
+            self.assertNotEqual(row["status"], "ok")
+        self.assertEqual(rates, sorted(rates, reverse=True))
+        self.assertTrue(rates)
+        for bad, message in (("512", "512: expected lengths with their parts of the tokens, such as 8k:0.8,128k:0.2, at most 8"),
+                             ("512:1,100:1", "100 does not divide 512; expected lengths that do"),
+                             ("256:1", "the longest is 256, and plans are of 512; expected --seq-len 256")):
+            done = run("plan", path, "--seq-mix", bad)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: --seq-mix: {message}\n"))
+
+    def test_goal(self):
+        """The fewest GPUs within a deadline; and none."""
+        path = self.write(PLAN)
+        of = {n: self.plan(path, "--gpus", str(n), "--tokens", "10B", "--top", "1")["plans"][0]["training_days"] for n in (4, 8)}
+        for days in of.values():  # two GPUs have too little memory
+            deadline = f"{1.0001 * days:.9f}d"
+            found = self.plan(path, "--gpus", "2,4,8", "--tokens", "10B", "--deadline", deadline, "--top", "1")
+            least = min(n for n in of if of[n] <= 1.0001 * days)
+            self.assertEqual(found["plans"][0]["gpus"], least)
+            self.assertEqual([cell["gpus"] for cell in found["each"] if cell["status"] != "ok"], [2])
+        done = run("plan", path, "--gpus", "2,4,8", "--tokens", "10B", "--deadline", "1min")
+        self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline and the "
+                                                             "budget\n"))
+
     def test_table(self):
         """Choices stand above where plans agree, and in a column where not; every line is of the JSON."""
         path = self.write(PLAN)
@@ -573,7 +663,6 @@ class BadInput(Plan):
                 ("last_stage_layers: 9", "setting.last_stage_layers: of one number of stages; expected layout balanced in a plan"),
                 ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
                 ("out_of_memory: wait", "setting.out_of_memory: wait; expected fail in a plan, which is of what fits"),
-                ("samples: 10", "setting.samples: of bad days; expected none in a plan, and them in runs of it"),
                 ("recompute: 'full,none'", "setting.recompute: a word for every part; expected none, selective or full, for a "
                  "plan chooses the parts"),
                 ("times: {F: 1 ms}", "setting.times: given; expected a machine, from which they follow in a plan")):
@@ -583,6 +672,16 @@ class BadInput(Plan):
                    "setting.model.layout: no word for a layout; expected even, ends, own, balanced or auto, for a plan chooses the parts")
         self.check(SETTING.replace("  gpus: 8\n", ""), 2,
                    "setting.gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp")
+        self.check(SETTING + "  samples: 10\n  jitter: 0.01\n  bad_days: {robust: mean}\n", last + 2,
+                   "setting.bad_days.robust: given; expected none in a plan, which compares good days")
+        goal = "plan:\n  deadline: 30d\n"
+        self.check(SETTING + goal, 2, "setting.tokens: missing; expected those of the training beside a deadline or a budget")
+        self.check(SETTING + "  tokens: 1T\n" + goal.replace("deadline: 30d", "budget: 2M$"), 2,
+                   "setting.price: missing; expected that of a GPU-hour beside a budget")
+        self.check(SETTING + "  tokens: 1T\n" + goal.replace("30d", "0d"), last + 2,
+                   "plan.deadline: 0d: is zero; expected what the training may take")
+        self.check(SETTING + "  tokens: 1T\nplan:\n  budget: 2M$\n  price: [2 EUR/h]\n", last + 3,
+                   "plan.price[0]: is in EUR, and the budget in USD; expected one currency")
         self.check(SETTING.replace("  global_batch: 16\n", ""), 2,
                    "setting.global_batch: missing; expected it, or plan.global_batch, since the model's file has none")
         self.check(SETTING.replace("  machine: dgx-a100\n", ""), 2, "setting.machine: missing; expected one of `pipecast list "

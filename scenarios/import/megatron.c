@@ -1,0 +1,227 @@
+/* Arguments to settings, by the table. */
+#include "scenarios/import/megatron.h"
+
+#include "scenarios/import/foreign.h"
+#include "scenarios/import/megatron_private.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NAMES_SHOWN = 12 };
+
+typedef enum kind { NUMBER, FLAG, FLAG_OFF, WORD, USED, NONE, NOT } kind;
+
+typedef struct known_argument {
+    const char *names;
+    kind kind;
+    const char *key, *words; /* the setting and its value; or what is said of it */
+} known_argument;
+
+#define MEGATRON_NUMBER(names, key)          {names, NUMBER, key, ""},
+#define MEGATRON_FLAG(names, key, value)     {names, FLAG, key, value},
+#define MEGATRON_FLAG_OFF(names, key, value) {names, FLAG_OFF, key, value},
+#define MEGATRON_WORD(names, key, words)     {names, WORD, key, words},
+#define MEGATRON_USED(names, words)          {names, USED, NULL, words},
+#define MEGATRON_NONE(names, reason)         {names, NONE, NULL, reason},
+#define MEGATRON_NOT(names, words)           {names, NOT, NULL, words},
+static const known_argument known[] = {
+#include "scenarios/import/megatron.def"
+};
+enum { KNOWN = sizeof known / sizeof *known };
+
+bool pc_megatron_line(int index, const char **names, pc_megatron_class *class, char what[512]) {
+    if (index >= KNOWN) return false;
+    const known_argument *line = &known[index];
+    *names = line->names;
+    *class = line->kind == NONE  ? PC_MEGATRON_NO_EFFECT
+             : line->kind == NOT ? PC_MEGATRON_NOT_MODELLED
+                                 : PC_MEGATRON_USED;
+    if (line->kind == NUMBER || line->kind == WORD)
+        snprintf(what, 512, "`%s`", line->key);
+    else if (line->key)
+        snprintf(what, 512, "`%s: %s`%s", line->key, line->words, line->kind == FLAG_OFF ? " if it is off" : "");
+    else
+        snprintf(what, 512, "%s", line->words);
+    return true;
+}
+
+/* ---- single arguments ---- */
+
+static bool is_nothing(const char *value) {
+    return strcmp(value, "None") == 0 || strcmp(value, "null") == 0;
+}
+
+static bool is_off(const char *value) {
+    return strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0 || strcasecmp(value, "none") == 0 ||
+           strcasecmp(value, "null") == 0 || strcmp(value, "[]") == 0 || strcmp(value, "0.0") == 0;
+}
+
+const pc_argument *pc_megatron_find(const pc_megatron_reader *r, const char *names) {
+    for (int i = r->arguments.count; i-- > 0;) {
+        const pc_argument *argument = &r->arguments.list[i];
+        if (pc_foreign_is_one_of(argument->name, strlen(argument->name), names))
+            return is_nothing(argument->value) ? NULL : argument;
+    }
+    return NULL;
+}
+
+bool pc_megatron_is_on(const pc_megatron_reader *r, const char *names) {
+    const pc_argument *argument = pc_megatron_find(r, names);
+    return argument && !is_off(argument->value);
+}
+
+const char *pc_megatron_text(const pc_megatron_reader *r, const char *names) {
+    const pc_argument *argument = pc_megatron_find(r, names);
+    return argument ? argument->value : "";
+}
+
+bool pc_megatron_has_word(const char *value, const char *word) {
+    static const char between[] = " ,[]'\"\t";
+    size_t length = strlen(word);
+    for (value += strspn(value, between); *value; value += strspn(value, between)) {
+        size_t size = strcspn(value, between);
+        if (size == length && strncasecmp(value, word, size) == 0) return true;
+        value += size;
+    }
+    return false;
+}
+
+pc_code pc_megatron_refuse(const pc_megatron_reader *r, const pc_argument *argument, const char *expected) {
+    return pc_error_refuse(r->error, r->arguments.file, argument->line, argument->name, "%.60s; expected %s",
+                           argument->value[0] ? argument->value : "nothing", expected);
+}
+
+pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64_t least, int64_t *number) {
+    char expected[64];
+    const pc_argument *argument = pc_megatron_find(r, names);
+    if (!argument) return PC_OK;
+    const char *text = argument->value + strspn(argument->value, "['\" ");
+    size_t digits = strspn(text, "0123456789");
+    int64_t made = digits > 0 && digits < 11 && !isalnum((unsigned char)text[digits]) ? strtoll(text, NULL, 10) : -1;
+    snprintf(expected, sizeof expected, "a whole number, %" PRId64 " or more", least);
+    if (made < least || made > INT32_MAX || text[digits] == '.') return pc_megatron_refuse(r, argument, expected);
+    *number = made;
+    return PC_OK;
+}
+
+pc_code pc_megatron_take(pc_megatron_reader *r, const char *names, const char *key) {
+    int64_t number = -1;
+    pc_code code = pc_megatron_number(r, names, 0, &number);
+    if (!code && number >= 0) pc_imported_set_number(r->import, key, pc_megatron_find(r, names)->name, number);
+    return code;
+}
+
+/* ---- the table ---- */
+
+/* "theirs=ours|...", of which the value is a "theirs". */
+static void take_word(pc_megatron_reader *r, const known_argument *line, const pc_argument *argument) {
+    const char *value = argument->value + strspn(argument->value, "['\" ");
+    size_t length = strcspn(value, " ,]'\"");
+    for (const char *word = line->words; *word; word += strcspn(word, "|"), word += *word == '|') {
+        size_t size = strcspn(word, "|="), all = strcspn(word, "|");
+        if (size != length || strncasecmp(word, value, size) != 0) continue;
+        char ours[64];
+        snprintf(ours, sizeof ours, "%.*s", (int)(all - size - 1), word + size + 1);
+        pc_imported_set(r->import, line->key, argument->name, ours);
+        return;
+    }
+    pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s %.40s", argument->name, argument->value);
+}
+
+/* Each of the line's names that is on. */
+static void note_not_modelled(pc_megatron_reader *r, const known_argument *line) {
+    pc_text names = {.data = NULL};
+    for (int i = 0; i < r->arguments.count; i++) {
+        const pc_argument *argument = &r->arguments.list[i];
+        bool is_of_line = pc_foreign_is_one_of(argument->name, strlen(argument->name), line->names);
+        if (is_of_line && !is_off(argument->value))
+            pc_text_printf(&names, "%s%s", names.size ? ", " : "", argument->name);
+    }
+    if (names.failed) r->import->failed = true;
+    if (names.size > 0 && !names.failed)
+        pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s (%.200s)", line->words, names.data);
+    pc_text_free(&names);
+}
+
+static pc_code take_line(pc_megatron_reader *r, const known_argument *line) {
+    const pc_argument *argument = pc_megatron_find(r, line->names);
+    if (!argument) return PC_OK;
+    bool off = is_off(argument->value);
+    switch (line->kind) {
+    case NUMBER:
+        return pc_megatron_take(r, line->names, line->key);
+    case FLAG:
+    case FLAG_OFF:
+        if (off == (line->kind == FLAG_OFF)) pc_imported_set(r->import, line->key, argument->name, line->words);
+        return PC_OK;
+    case WORD:
+        take_word(r, line, argument);
+        return PC_OK;
+    case NOT:
+        note_not_modelled(r, line);
+        return PC_OK;
+    case NONE:
+    case USED:
+        return PC_OK;
+    }
+    return PC_OK;
+}
+
+/* Logs have "rope_fusion" where command lines have "no-rope-fusion". */
+static const known_argument *find_line(const char *name) {
+    for (int i = 0; i < KNOWN; i++)
+        if (pc_foreign_is_one_of(name, strlen(name), known[i].names)) return &known[i];
+    return NULL;
+}
+
+static bool is_inverse_of_known(const char *name) {
+    char inverse[PC_ARGUMENT_NAME_SIZE + 4];
+    snprintf(inverse, sizeof inverse, "no-%s", name);
+    return find_line(inverse) != NULL;
+}
+
+/* Those that change nothing by their reasons, and those that nobody knows. */
+static void note_rest(pc_megatron_reader *r) {
+    int unknown = 0, many = 0;
+    for (int i = 0; i < r->arguments.count; i++) {
+        const pc_argument *argument = &r->arguments.list[i];
+        const known_argument *line = find_line(argument->name);
+        if (line && line->kind == NONE) many++;
+        if (line || is_off(argument->value) || is_inverse_of_known(argument->name)) continue;
+        if (unknown++ < NAMES_SHOWN) pc_imported_note(r->import, PC_IMPORT_UNKNOWN, "%s", argument->name);
+    }
+    if (unknown > NAMES_SHOWN) pc_imported_note(r->import, PC_IMPORT_UNKNOWN, "and %d more", unknown - NAMES_SHOWN);
+    for (int i = 0; i < KNOWN && many > 0; i++)
+        if (known[i].kind == NONE && pc_megatron_find(r, known[i].names))
+            pc_imported_note(r->import, PC_IMPORT_NO_EFFECT, "%s", known[i].words);
+}
+
+static pc_code read_all(pc_megatron_reader *r) {
+    pc_code code = PC_OK;
+    for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, &known[i]);
+    if (!code) code = pc_megatron_take_model(r);
+    if (!code) code = pc_megatron_take_memory(r);
+    if (!code) code = pc_megatron_take_cut(r);
+    if (!code) note_rest(r);
+    return code ? code : pc_imported_check(r->import, r->error);
+}
+
+static pc_code import(pc_source *source, bool is_recipe, pc_imported *import, pc_error *error) {
+    pc_megatron_reader r = {.import = import, .is_recipe = is_recipe, .error = error};
+    pc_code code = pc_arguments_read(source, &r.arguments, error);
+    if (!code) code = read_all(&r);
+    pc_arguments_free(&r.arguments);
+    return code;
+}
+
+pc_code pc_import_megatron(pc_source *source, pc_imported *made, pc_error *error) {
+    return import(source, false, made, error);
+}
+
+pc_code pc_import_nemo(pc_source *source, pc_imported *made, pc_error *error) {
+    return import(source, true, made, error);
+}

@@ -1,0 +1,43 @@
+/* megatron_private.h: arguments that are being read. Private to scenarios/import/megatron*.c. */
+#ifndef PC_SCENARIOS_IMPORT_MEGATRON_PRIVATE_H
+#define PC_SCENARIOS_IMPORT_MEGATRON_PRIVATE_H
+
+#include "scenarios/import/arguments.h"
+#include "scenarios/import/imported.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pc_megatron_reader {
+    pc_arguments arguments;
+    pc_imported *import;
+    bool is_recipe; /* NeMo or Megatron-Bridge */
+    pc_error *error;
+} pc_megatron_reader;
+
+/* The last argument of one of the names "one|two"; NULL if there is none, or it says nothing: None, null. */
+const pc_argument *pc_megatron_find(const pc_megatron_reader *r, const char *names);
+
+/* Whether a flag is on: there, and not said to be false. */
+bool pc_megatron_is_on(const pc_megatron_reader *r, const char *names);
+
+/* Its text; "" if there is none. */
+const char *pc_megatron_text(const pc_megatron_reader *r, const char *names);
+
+/* Whether text `index` of a value is the word; of "[a, b]", "a b" and "'a'". */
+bool pc_megatron_has_word(const char *value, const char *word);
+
+/* A whole number, the first word of the value. `*number` stays as it is if there is none. */
+pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64_t least, int64_t *number);
+
+/* The same as a setting. */
+pc_code pc_megatron_take(pc_megatron_reader *r, const char *names, const char *key);
+
+pc_code pc_megatron_refuse(const pc_megatron_reader *r, const pc_argument *argument, const char *expected);
+
+/* What follows from several arguments, behind what stands for itself: megatron_rules.c and megatron_cut.c. */
+pc_code pc_megatron_take_model(pc_megatron_reader *r);
+pc_code pc_megatron_take_memory(pc_megatron_reader *r);
+pc_code pc_megatron_take_cut(pc_megatron_reader *r);
+
+#endif

@@ -1,0 +1,59 @@
+/* plan_questions.h: what is asked of a plan beside its best ones, each a search of a part of its space, or a run of
+ * plan 1 with something changed. Commands of rows are left to the caller.
+ */
+#ifndef PC_SWEEP_PLAN_QUESTIONS_H
+#define PC_SWEEP_PLAN_QUESTIONS_H
+
+#include "results/plan_cells.h"
+#include "scenarios/plan_axes.h"
+#include "scenarios/plan_scenario.h"
+#include "sweep/run_profiles.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pc_plan_asker {
+    pc_plan_scenario *scenario; /* its bases have their costs */
+    pc_plan_request request;    /* its first objective, limits and threads count; all variants are looked at */
+    pc_run_profiles *profiles;  /* of the runs of plans */
+    void (*say)(void *self, int64_t done, int64_t total); /* as cells are done; NULL: nobody asks */
+    void *self;
+} pc_plan_asker;
+
+/* The best plan of each combination of the axes' values (one or two), and why there is none: as if every other value
+ * had been left out of the lists. `part` is EACH or MAP. Free with pc_plan_cells_free. */
+pc_code pc_plan_ask_each(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
+                         pc_plan_cells *cells, pc_error *error);
+
+/* The same of each machine and number of GPUs, of each machine from the fewest on until one keeps to the goal. Those
+ * that could not even at the GPUs' peak rate are left out, once some plan has said what a token takes. */
+pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, pc_plan_cells *cells, pc_error *error);
+
+/* What becomes of plan 1 with 20% less and 20% more of each thing (plan_changes.c), those first that matter most. Each
+ * is a run; with `plans_anew` there are two more, in which the whole space is searched again. */
+pc_code pc_plan_ask_changes(const pc_plan_asker *asker, const pc_plan_row *best, bool plans_anew, pc_plan_cells *cells,
+                            pc_error *error);
+
+/* Sequences of several lengths, each so large a part of all tokens. Every iteration has one length, and as many tokens
+ * as one of the longest: a microbatch of sequences half as long has twice as many. */
+enum { PC_PLAN_LENGTHS_MOST = 8 };
+typedef struct pc_plan_mix {
+    int64_t length[PC_PLAN_LENGTHS_MOST];
+    double weight[PC_PLAN_LENGTHS_MOST]; /* together 1 */
+    int count;
+} pc_plan_mix;
+
+/* "8k:0.8,128k:0.2"; PC_ERROR_INPUT if lengths do not divide the longest. */
+pc_code pc_plan_mix_parse(const char *text, pc_plan_mix *mix, pc_error *error);
+
+/* What the plans are with such a mix, those that are fastest then first: a row each, of which tokens a second, MFU and
+ * all that a token or the training takes are means, and the memory is the largest. Those that cannot be with some
+ * length lack a plan. Of `plans` alone: which are best by themselves is not asked of all others. */
+pc_code pc_plan_ask_mix(const pc_plan_asker *asker, const pc_plan_mix *mix, const pc_plan_row *plans, int64_t count,
+                        pc_plan_cells *cells, pc_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

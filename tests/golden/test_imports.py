@@ -1,0 +1,96 @@
+"""Configurations of other programs, from the command line: what is imported runs, and plans come back as the same run.
+
+usage: test_imports.py PIPECAST SOURCE_ROOT
+"""
+import csv
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PIPECAST, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+HF = ROOT.parent / "shared/data/imports/hf"
+SAME = ("gpus", "tp", "pp", "dp", "cp", "ep", "virtual_pp", "microbatches", "microbatch_size", "global_batch", "seq_len", "zero", "precision", "parameters",
+        "iteration_s", "memory_gib_max", "activation_gib_max", "mfu")
+# Model, and what is asked of the plan: every one can be said in arguments of Megatron-LM.
+PLANS = [
+    ("llama3-8b", "--gpus 32 --global-batch 128 --zero 1 --tp 2 --pp 4 --schedule 1f1b"),
+    ("llama3-70b", "--gpus 64 --global-batch 128 --zero 1 --tp 8 --pp 4 --schedule 1f1b-interleaved --chunks 5 --recompute full"),
+    ("llama3-70b", "--gpus 64 --global-batch 128 --zero 1 --tp 4 --pp 8 --schedule 1f1b --layout ends,own,even --precision fp8-current"),
+    ("llama3-8b", "--gpus 32 --global-batch 128 --zero 1 --tp 2 --pp 4 --schedule 1f1b --layout balanced --rank-order tp-pp-dp"),
+    ("gpt3-6.7b", "--gpus 16 --global-batch 32 --zero 0 --tp 4 --pp 2 --schedule 1f1b --recompute selective"),
+    ("mixtral-8x7b", "--gpus 64 --global-batch 128 --zero 1 --tp 2 --pp 4 --ep 8 --etp 1 --schedule 1f1b"),
+    ("qwen3-30b-a3b", "--gpus 32 --global-batch 64 --zero 1 --tp 1 --pp 2 --ep 8 --schedule 1f1b"),
+    ("deepseek-v2-lite", "--gpus 32 --global-batch 64 --zero 1 --tp 1 --pp 1 --ep 8 --schedule 1f1b --set setting.model.mtp_num_layers=0"),
+]
+
+
+def pipecast(*words, folder=None):
+    done = subprocess.run([PIPECAST, *map(str, words)], capture_output=True, text=True, cwd=folder, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def row_of(*words):
+    code, out, error = pipecast("run", *words, "--format", "csv", "--columns", "all")
+    assert code in (0, 1), error
+    row = next(csv.DictReader(io.StringIO(out)))
+    return {name: row[name] for name in SAME if name in row}
+
+
+class RoundTrip(unittest.TestCase):
+    def test_a_plan_as_arguments_is_the_same_run(self):
+        for model, words in PLANS:
+            with self.subTest(model=model, words=words), tempfile.TemporaryDirectory() as folder:
+                code, out, error = pipecast("plan", "--model", model, "--machine", "dgx-h100", "--top", 1, "--format", "megatron", *words.split())
+                self.assertEqual(code, 0, error)
+                self.assertNotIn("no argument for", out)
+                script = pathlib.Path(folder) / "plan.sh"
+                script.write_text(out)
+                command = re.search(r"^# pipecast (run .*)$", out, re.MULTILINE).group(1).split()
+                self.assertEqual(row_of("--megatron", script), row_of(*command[1:]))
+
+    def test_torchtitan_has_what_it_can(self):
+        code, out, error = pipecast("plan", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", 32, "--global-batch", 64, "--top", 1,
+                                    "--pp", 4, "--tp", 2, "--zero", 3, "--schedule", "v-half", "--format", "torchtitan")
+        self.assertEqual(code, 0, error)
+        for line in ("tensor_parallel_degree = 2", "pipeline_parallel_degree = 4", 'pipeline_parallel_schedule_csv = "schedule.csv"',
+                     "data_parallel_shard_degree = 4", "global_batch_size = 64"):
+            self.assertIn(line, out.splitlines())
+
+
+class Bad(unittest.TestCase):
+    def refused(self, message, *words, folder=None):
+        code, out, error = pipecast(*words, folder=folder)
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn(message, error)
+        self.assertEqual(error.count("\n"), 1)
+
+    def test_what_is_no_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a.json").write_text("{")
+            (pathlib.Path(folder) / "a.sh").write_text("echo\n")
+            self.refused("a.json:2: not YAML", "import", "hf", "a.json", folder=folder)
+            self.refused("a.json:2: not YAML", "run", "--model", "./a.json", "--machine", "dgx-h100", folder=folder)
+            self.refused("no arguments", "run", "--megatron", "a.sh", folder=folder)
+            self.refused("No such file", "import", "megatron", "none.sh", folder=folder)
+            self.refused("2 files; expected one", "import", "hf", "a.json", "a.sh", folder=folder)
+            self.refused("is a second one", "run", "--megatron", "a.sh", "--megatron", "a.sh", folder=folder)
+
+    def test_what_is_no_decoder_says_its_name(self):
+        if not HF.is_dir():
+            self.skipTest(f"no {HF}")
+        refused = 0
+        for path in sorted(HF.glob("*.json")):
+            code, _, error = pipecast("import", "hf", path, "-q")
+            self.assertIn(code, (0, 2), error)
+            if code == 2:
+                refused += 1
+                self.assertRegex(error, r"(Causal|Conditional)\w+: [a-z].* not modelled; expected a decoder")
+        self.assertEqual(refused, 17)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,276 @@
+/* What is asked of a plan beside its best ones: each cell of a map is a search of its own, a goal is kept by the fewest
+ * GPUs, and changes of plan 1 are runs with that number changed. */
+#include "scenarios/plan_axes.h"
+#include "sweep/plan_questions.h"
+#include "tests/scenario_files.h"
+
+#include <math.h>
+
+static const char tiny[] =
+    "scenario: tiny\n"
+    "setting:\n"
+    "  model: {name: tiny, layers: 12, hidden: 512, heads: 8, kv_heads: 2, seq_len: 256, vocab: 1000}\n"
+    "  machine: dgx-a100\n"
+    "  gpus: 12\n"
+    "  global_batch: 24\n"
+    "  tokens: 10B\n"
+    "plan:\n"
+    "  schedule: [1f1b, 1f1b-interleaved]\n"
+    "  recompute: [none]\n"
+    "  offload: [none]\n"
+    "  price: [2/h]\n";
+
+/* A scenario, its costs (rooflines), and who asks. */
+typedef struct example {
+    pc_plan_scenario *scenario;
+    pc_run_profiles profiles;
+    pc_plan_asker asker;
+} example;
+
+static example open_example(const char *const *sets, int count) {
+    example made = {.scenario = NULL};
+    pc_error error;
+    write_temporary(tiny, strlen(tiny));
+    if (pc_plan_scenario_load(temporary, sets, count, &made.scenario, &error)) fail_msg("%s", error.message);
+    return made;
+}
+
+static const pc_plan_asker *asker_of(example *x) {
+    x->asker = (pc_plan_asker){
+        .scenario = x->scenario, .request = pc_plan_scenario_request(x->scenario), .profiles = &x->profiles};
+    x->asker.request.threads = 1;
+    return &x->asker;
+}
+
+static void close_example(example *x) {
+    pc_run_profiles_close(&x->profiles);
+    pc_plan_scenario_free(x->scenario);
+}
+
+/* The best plan's time with these values fixed, which is another way to ask for the cell; NaN if there is none. */
+static double best_with(const char *first, const char *second) {
+    const char *sets[] = {first, second};
+    example x = open_example(sets, 2);
+    pc_plan_request request = pc_plan_scenario_request(x.scenario);
+    pc_plan_answer answer;
+    pc_error error;
+    request.top = request.threads = 1;
+    if (pc_plan_run(pc_plan_scenario_space(x.scenario), &request, &answer, &error)) fail_msg("%s", error.message);
+    double best = answer.count > 0 ? answer.found[0].iteration_s : NAN;
+    pc_plan_answer_free(&answer);
+    close_example(&x);
+    return best;
+}
+
+/* tp 8 has no half of the 2 heads of keys, but four ranks share each; tp x pp must divide 12: 8 does not, nor 2 x 12.
+ */
+static void test_map(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.tp=[1, 2, 8]", "plan.pp=[1, 3, 12]"};
+    example x = open_example(sets, 2);
+    pc_plan_axis axes[PC_PLAN_AXES_MOST];
+    pc_plan_cells cells;
+    pc_error error;
+    int count;
+    assert_int_equal(pc_plan_axes_parse(x.scenario, "tp,pp", axes, &count, &error), PC_OK);
+    assert_int_equal(count, 2);
+    if (pc_plan_ask_each(asker_of(&x), axes, 2, PC_PLAN_PART_MAP, &cells, &error)) fail_msg("%s", error.message);
+    assert_int_equal(cells.count, 9);
+    for (int i = 0; i < 9; i++) {
+        char tp[32], pp[32], what[32];
+        const pc_plan_row *row = &cells.rows[i];
+        snprintf(tp, sizeof tp, "plan.tp=[%s]", cells.value[0][i / 3]);
+        snprintf(pp, sizeof pp, "plan.pp=[%s]", cells.value[1][i % 3]);
+        snprintf(what, sizeof what, "tp %s, pp %s", cells.value[0][i / 3], cells.value[1][i % 3]);
+        double expected = best_with(tp, pp);
+        assert_string_equal(row->what, what);
+        assert_int_equal(row->lacks_plan, isnan(expected));
+        if (!row->lacks_plan) assert_true(row->row.iteration_s == expected);
+        if (row->lacks_plan) assert_int_equal(pc_plan_cell_letter(row), 'G');
+        if (row->lacks_plan) assert_true(row->row.status == PC_RUN_INFEASIBLE && row->row.message[0]);
+    }
+    assert_true(cells.rows[5].lacks_plan && cells.rows[6].lacks_plan && !cells.rows[4].lacks_plan);
+    pc_plan_cells_free(&cells);
+    close_example(&x);
+}
+
+/* In 1 MiB nothing fits, and the row says what the least would be. */
+static void test_memory(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.tp=[1]", "setting.memory=1 MiB"};
+    example x = open_example(sets, 2);
+    pc_plan_axis axis = pc_plan_axis_of(x.scenario, "tp");
+    pc_plan_cells cells;
+    pc_error error;
+    if (pc_plan_ask_each(asker_of(&x), &axis, 1, PC_PLAN_PART_EACH, &cells, &error)) fail_msg("%s", error.message);
+    assert_int_equal(cells.count, 1);
+    assert_int_equal(pc_plan_cell_letter(&cells.rows[0]), 'M');
+    assert_int_equal(cells.rows[0].row.status, PC_RUN_OUT_OF_MEMORY);
+    assert_true(cells.rows[0].row.memory_gib_max > 1.0 / 1024);
+    pc_plan_cells_free(&cells);
+    close_example(&x);
+}
+
+/* Of 4, 8, 12 and 24 GPUs each number has its days; with a deadline at the third fewest days only those that are no
+ * slower keep to it, and the fewest of these are found, whatever was passed over. */
+static void test_goal(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.gpus=[24, 4, 12, 8]"};
+    example x = open_example(sets, 1);
+    pc_plan_axis axis = pc_plan_axis_of(x.scenario, "gpus");
+    pc_plan_cells all, tried;
+    pc_error error;
+    if (pc_plan_ask_each(asker_of(&x), &axis, 1, PC_PLAN_PART_EACH, &all, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < all.count; i++) {
+        const pc_run_row *row = &all.rows[i].row;
+        const pc_plan_goal goals[] = {{.deadline_s = row->training_days * 86400},
+                                      {.deadline_s = row->training_days * 86400 * 0.999},
+                                      {.budget = row->training_cost},
+                                      {.deadline_s = row->training_days * 86400, .budget = row->training_cost / 2}};
+        for (size_t k = 0; k < sizeof goals / sizeof *goals; k++) {
+            int64_t expected = pc_plan_cells_least(&all, &goals[k]);
+            if (pc_plan_ask_goal(asker_of(&x), &goals[k], &tried, &error)) fail_msg("%s", error.message);
+            int64_t found = pc_plan_cells_least(&tried, &goals[k]);
+            assert_int_equal(found < 0, expected < 0);
+            if (found >= 0) assert_int_equal(tried.rows[found].row.gpus, all.rows[expected].row.gpus);
+            if (found >= 0) assert_true(tried.rows[found].row.training_days == all.rows[expected].row.training_days);
+            pc_plan_cells_free(&tried);
+        }
+    }
+    pc_plan_cells_free(&all);
+    close_example(&x);
+}
+
+/* Of each dp the batch is that of a replica times dp, as if both had been given. */
+static void test_batch_of_replicas(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.global_batch=[2, 4]", "plan.batch_per=replica"};
+    example x = open_example(sets, 2);
+    pc_plan_request request = pc_plan_scenario_request(x.scenario);
+    pc_plan_answer answer;
+    pc_error error;
+    double best = 0.0;
+    request.threads = 1;
+    if (pc_plan_run(pc_plan_scenario_space(x.scenario), &request, &answer, &error)) fail_msg("%s", error.message);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        assert_true(choice->global_batch == 2 * choice->dp || choice->global_batch == 4 * choice->dp);
+    }
+    for (int dp = 1; dp <= 12; dp++) {
+        char of_dp[32], batch[64];
+        snprintf(of_dp, sizeof of_dp, "plan.dp=[%d]", dp);
+        for (int each = 2; 12 % dp == 0 && each <= 4; each += 2) {
+            snprintf(batch, sizeof batch, "plan.global_batch=[%d]", each * dp);
+            double seconds = best_with(of_dp, batch);
+            if (!isnan(seconds)) best = fmax(best, each * dp / seconds);
+        }
+    }
+    assert_true(answer.count > 0 && fabs(answer.found[0].sequences_per_s / best - 1) < 1e-12);
+    pc_plan_answer_free(&answer);
+    close_example(&x);
+}
+
+static pc_plan_row best_row(example *x) {
+    pc_plan_request request = pc_plan_scenario_request(x->scenario);
+    pc_plan_answer answer;
+    pc_plan_row row = {.part = PC_PLAN_PART_PLANS};
+    pc_run_detail detail;
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_error error;
+    request.top = request.threads = 1;
+    if (pc_plan_run(pc_plan_scenario_space(x->scenario), &request, &answer, &error)) fail_msg("%s", error.message);
+    row.found = answer.found[0];
+    if (pc_plan_scenario_run_spec(x->scenario, &row.found.choice, 1, &spec, &labels, &error))
+        fail_msg("%s", error.message);
+    if (pc_plan_row_run(&spec, &labels, &row, &detail, &error)) fail_msg("%s", error.message);
+    pc_run_detail_free(&detail);
+    pc_run_spec_free(&spec);
+    pc_plan_answer_free(&answer);
+    return row;
+}
+
+/* The plan's run on a machine whose matrix units do 80%. */
+static double slower_run(example *x, const pc_plan_choice *choice) {
+    pc_run_spec spec;
+    pc_run_labels labels;
+    pc_iteration iteration;
+    pc_error error;
+    if (pc_plan_scenario_run_spec(x->scenario, choice, 1, &spec, &labels, &error)) fail_msg("%s", error.message);
+    spec.iteration.machine.gpu.matrix_flops_per_s *= 0.8;
+    if (pc_iteration_run(&spec.iteration, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
+    double seconds = iteration.iteration_s;
+    pc_iteration_free(&iteration);
+    pc_run_spec_free(&spec);
+    return seconds;
+}
+
+/* More of a rate, and less of a latency, is never slower; the best plan of the whole space then is no slower than plan
+ * 1 then; the largest effect stands first. */
+static void test_changes(void **state) {
+    (void)state;
+    example x = open_example((const char *const[]){"plan.tp=[1, 2]"}, 1);
+    pc_plan_row best = best_row(&x);
+    pc_plan_cells cells;
+    pc_error error;
+    double before = INFINITY;
+    bool has_rate = false;
+    if (pc_plan_ask_changes(asker_of(&x), &best, true, &cells, &error)) fail_msg("%s", error.message);
+    assert_true(cells.count > 0 && cells.count % 4 == 0);
+    for (int64_t i = 0; i < cells.count; i += 4) {
+        const pc_plan_row *rows = &cells.rows[i];
+        double less = pc_plan_row_change(PC_PLAN_THROUGHPUT, &best, &rows[0]);
+        double more = pc_plan_row_change(PC_PLAN_THROUGHPUT, &best, &rows[1]);
+        bool is_time = strcmp(rows->what, "latencies") == 0 || strcmp(rows->what, "launch times") == 0;
+        bool is_batch = strncmp(rows->what, "batch", 5) == 0;
+        double effect = isnan(less) || isnan(more) ? INFINITY : fmax(fabs(less), fabs(more));
+        assert_true(effect <= before);
+        before = effect;
+        if (!is_batch && isfinite(effect)) assert_true(is_time ? less <= 0 && more >= 0 : less >= 0 && more <= 0);
+        for (int k = 0; k < 2; k++) {
+            double as_it_is = pc_plan_row_change(PC_PLAN_THROUGHPUT, &best, &rows[k]);
+            double anew = pc_plan_row_change(PC_PLAN_THROUGHPUT, &best, &rows[k + 2]);
+            if (!isnan(as_it_is)) assert_true(anew <= as_it_is + 1e-12);
+        }
+        if (strcmp(rows->what, "GPU matrix rate") != 0) continue;
+        has_rate = true;
+        assert_true(rows[0].row.iteration_s == slower_run(&x, &best.found.choice));
+    }
+    assert_true(has_rate);
+    pc_plan_cells_free(&cells);
+    close_example(&x);
+}
+
+static void test_axes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"", ": no such axis; expected one or two of machine, "},
+               {"tp,", ": no such axis"},
+               {"rank_order", "rank_order: no such axis"},
+               {"tp,pp,cp", "cp: no such axis; expected one or two of "},
+               {"tp,tp", "tp: stands twice; expected two axes that differ"},
+               {"dp", "dp: follows from the other choices; expected a list of plan.dp"},
+               {"precision,machine", "precision: of several machines; expected machine,precision, or one machine"}};
+    example x = open_example((const char *const[]){"plan.machine=[dgx-a100, dgx-h100]"}, 1);
+    pc_plan_axis axes[PC_PLAN_AXES_MOST];
+    pc_error error;
+    int count;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (pc_plan_axes_parse(x.scenario, bad[i].text, axes, &count, &error) != PC_ERROR_INPUT)
+            fail_msg("%s was taken", bad[i].text);
+        if (!strstr(error.message, bad[i].message)) fail_msg("%s: %s", bad[i].text, error.message);
+    }
+    assert_int_equal(pc_plan_axes_parse(x.scenario, "machine,precision", axes, &count, &error), PC_OK);
+    assert_int_equal(axes[0].count, 2);
+    close_example(&x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_map),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_goal),    cmocka_unit_test(test_batch_of_replicas),
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_axes),
+    };
+    return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
+}
