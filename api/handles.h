@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "engine/field.h"
 #include "models/schedule/costs.h"
+#include "models/schedule/schedule.h"
 #include "results/store/store.h"
 #include "scenarios/scenario.h"
 #include "sweep/sweep.h"
@@ -32,14 +33,24 @@ struct pipecast_results {
     api_columns group[API_COLUMN_GROUPS]; /* the first `group_count` of them */
     int group_count;
     void *rows, *more_rows;      /* owned; what the groups point to */
+    const pc_run_row *runs;      /* of a table of runs: its rows; else NULL */
+    pc_field *fields;            /* owned, likewise: columns that are made for this table alone, */
+    char *field_texts;           /* and their names */
+    void *score_rows;            /* owned, likewise */
     pc_results_reader *reader;   /* where traces are: a file, */
     pc_sweep *sweep;             /* or a sweep in memory; both NULL: nowhere */
     const struct plan_row *plan; /* of plans; more_rows */
 };
 
+struct pipecast_schedule {
+    pc_schedule schedule;
+};
+
 struct pipecast_replay {
     pc_trace_record record; /* without devices of its own where it is of a schedule: then of it `replay` alone */
     double time_unit_ps, memory_unit_bytes;
+    int chunks; /* of a schedule; else the record's */
+    pc_placement placement;
 };
 
 /* Gives an error to the caller, where it wants one; returns its code. */

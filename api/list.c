@@ -4,11 +4,13 @@
 #include "models/schedule/generate.h"
 #include "scenarios/key_list.h"
 #include "scenarios/library.h"
+#include "scenarios/setting_flags.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct list_row {
-    char name[128], words[512], value[256], otherwise[192];
+    char name[128], words[512], value[256], otherwise[192], option[64], sweep[64];
 } list_row;
 
 static const pc_field list_fields[] = {
@@ -16,8 +18,11 @@ static const pc_field list_fields[] = {
     {"words", "", "what it is", PC_FIELD_TEXT, PC_FIELD_AT(list_row, words)},
     {"value", "", "what may stand there", PC_FIELD_TEXT, PC_FIELD_AT(list_row, value)},
     {"otherwise", "", "what it is if it is not given", PC_FIELD_TEXT, PC_FIELD_AT(list_row, otherwise)},
+    {"option", "", "the option of `pipecast run` that gives it, without its dashes", PC_FIELD_TEXT,
+     PC_FIELD_AT(list_row, option)},
+    {"sweep", "", "the key of `sweep:` that lists values of it", PC_FIELD_TEXT, PC_FIELD_AT(list_row, sweep)},
 };
-enum { SETTING_FIELDS = 4, OTHER_FIELDS = 2 };
+enum { SETTING_FIELDS = 6, OTHER_FIELDS = 2 };
 
 static void write_row(const char *name, const char *words, list_row *row) {
     snprintf(row->name, sizeof row->name, "%s", name);
@@ -57,9 +62,18 @@ static pc_code list_library(pc_library_kind kind, list_row **rows, int64_t *row_
     return code;
 }
 
+/* What can be swept and has no option says so too. */
+static void name_option(const pc_setting_flag *flags, int flag_count, list_row *row) {
+    const char *sweep = pc_scenario_sweep_of(row->name);
+    snprintf(row->sweep, sizeof row->sweep, "%s", sweep ? sweep : "");
+    for (int i = 0; i < flag_count; i++)
+        if (strcmp(flags[i].key, row->name) == 0) snprintf(row->option, sizeof row->option, "%s", flags[i].name);
+}
+
 static pc_code list_settings(list_row **rows, int64_t *row_count, pc_error *error) {
     pc_scenario_key *keys;
-    int count;
+    pc_setting_flag flags[PC_SETTING_FLAGS_MAX];
+    int count, flag_count = pc_setting_flags(flags);
     pc_code code = pc_scenario_keys(&keys, &count, error);
     if (code) return code;
     code = make_rows(count, rows, error);
@@ -69,6 +83,7 @@ static pc_code list_settings(list_row **rows, int64_t *row_count, pc_error *erro
         write_row(keys[i].path, keys[i].description, row);
         snprintf(row->value, sizeof row->value, "%s", keys[i].value);
         snprintf(row->otherwise, sizeof row->otherwise, "%s", keys[i].otherwise);
+        name_option(flags, flag_count, row);
     }
     pc_scenario_keys_free(keys);
     return code;

@@ -5,10 +5,11 @@
  * Names. Every function and type begins with `pipecast_`, every constant with `PIPECAST_`; only the version is
  * PC_VERSION and pc_version(). The library keeps `pc_` for itself and shows none of it.
  *
- * Handles. pipecast_scenario, pipecast_sweep, pipecast_plan, pipecast_results, pipecast_schedule, pipecast_replay and
- * pipecast_profile are opaque. A function that makes one gives it to the caller, who frees it with the function of that
- * name; freeing NULL does nothing. A text or number that a function returns belongs to the handle that it came from and
- * lives as long. A function writes its outputs only if it succeeds. Pointers must not be NULL unless it says so here.
+ * Handles. pipecast_scenario, pipecast_sweep, pipecast_plan, pipecast_results, pipecast_schedule, pipecast_replay,
+ * pipecast_score and pipecast_profile are opaque. A function that makes one gives it to the caller, who frees it with
+ * the function of that name; freeing NULL does nothing. A text or number that a function returns belongs to the handle
+ * that it came from and lives as long. A function writes its outputs only if it succeeds. Pointers must not be NULL
+ * unless it says so here.
  *
  * Errors. A function that can fail returns 0 (PIPECAST_OK) or one of the codes below, and takes a `pipecast_error *`
  * last, which may be NULL; if it fails it writes there what was wrong and where. The library never prints, never exits
@@ -281,6 +282,25 @@ PC_PUBLIC int pipecast_results_reals(const pipecast_results *results, int column
 PC_PUBLIC int pipecast_results_integers(const pipecast_results *results, int column, int64_t *values,
                                         pipecast_error *error);
 
+/* A whole column as texts, each as pipecast_results_text gives it and with its zero behind it, one behind the other
+ * into text[0 .. size-1]. Returns the bytes that all of them take: where these are more than `size`, not all are there.
+ * 0 if there is no such column. `text` may be NULL where `size` is 0.
+ *
+ *     size_t size = pipecast_results_texts(results, column, NULL, 0);
+ */
+PC_PUBLIC size_t pipecast_results_texts(const pipecast_results *results, int column, char *text, size_t size);
+
+/* Draws a chart of runs by gnuplot, into a file that ends in .svg, .png or .pdf. The `count` options are KEY=VALUE: x,
+ * and y (columns with commas between, at most four), which must be there; series and panels (a column, or several with
+ * '+' between), style (points, lines or bars), title, and published (true or false). PIPECAST_ERROR_INPUT if they are
+ * not as they must be, or the table is of something else; PIPECAST_ERROR_IO if there is no gnuplot.
+ *
+ *     const char *options[] = {"x=gpus", "y=mfu", "series=schedule", "style=lines"};
+ *     pipecast_results_draw(results, options, 4, "mfu.svg", &error);
+ */
+PC_PUBLIC int pipecast_results_draw(const pipecast_results *results, const char *const *options, size_t count,
+                                    const char *path, pipecast_error *error);
+
 /* When each pass of a row's run ran, if its scenario asked for that with `trace: true`; in seconds and bytes.
  * PIPECAST_ERROR_INPUT if the run kept none.
  *
@@ -424,6 +444,15 @@ PC_PUBLIC int pipecast_schedule_check(const pipecast_schedule *schedule, pipecas
 PC_PUBLIC int pipecast_schedule_replay(const pipecast_schedule *schedule, const pipecast_costs *costs,
                                        pipecast_replay **replay, pipecast_error *error);
 
+/* The least span that any schedule can have which has this one's shape and passes, takes these costs (NULL:
+ * PIPECAST_COSTS) and holds no more memory than this one, in their unit; NaN where none is known. A schedule whose span
+ * is the bound is as short as can be. PIPECAST_ERROR_INPUT as pipecast_schedule_replay.
+ *
+ *     pipecast_schedule_bound(schedule, &costs, &bound, &error);
+ */
+PC_PUBLIC int pipecast_schedule_bound(const pipecast_schedule *schedule, const pipecast_costs *costs, double *bound,
+                                      pipecast_error *error);
+
 /* ---- replays ---- */
 
 /* What a replay comes to as a whole. SPAN: the longest over devices, from the first start to the last end. MAKESPAN:
@@ -484,6 +513,15 @@ PC_PUBLIC int64_t pipecast_replay_levels(const pipecast_replay *replay, int64_t 
 PC_PUBLIC int64_t pipecast_replay_transfers(const pipecast_replay *replay, int64_t *from, int64_t *to, double *start,
                                             double *end);
 
+/* Draws it by gnuplot: the timeline, and the memory of each device below it, into a file that ends in .svg, .png or
+ * .pdf. `title` may be NULL. PIPECAST_ERROR_INPUT if the path ends in something else, or there are too many passes;
+ * PIPECAST_ERROR_IO if there is no gnuplot.
+ *
+ *     pipecast_replay_draw(replay, "zb-h1", "timeline.svg", &error);
+ */
+PC_PUBLIC int pipecast_replay_draw(const pipecast_replay *replay, const char *title, const char *path,
+                                   pipecast_error *error);
+
 /* ---- plans ---- */
 
 /* A scenario as a search for the best way to train its model (docs/planner.md). */
@@ -507,9 +545,16 @@ PC_PUBLIC int pipecast_plan_load(const char *path, const char *text, const char 
  */
 PC_PUBLIC void pipecast_plan_free(pipecast_plan *plan);
 
-/* Searches, and gives a row for each plan, the best first: the columns of `pipecast plan --format csv` but `command`.
- * No row: nothing fits. `threads` as in pipecast_sweep_set_threads; `progress`, which may be NULL, counts plans and is
- * called by this thread alone. PIPECAST_ERROR_INPUT if a profile is not as it must be or the space has no point.
+/* Says who may stop the search, as in pipecast_sweep_watch; NULL: nobody. It then ends with PIPECAST_ERROR_STOPPED.
+ *
+ *     pipecast_plan_watch(plan, is_enough, &state);
+ */
+PC_PUBLIC void pipecast_plan_watch(pipecast_plan *plan, pipecast_stop *stop, void *context);
+
+/* Searches, and gives a row for each plan, the best first: the columns of `pipecast plan --format csv` but `command`,
+ * `part`, `what` and `factor`. No row: nothing fits. `threads` as in pipecast_sweep_set_threads; `progress`, which may
+ * be NULL, counts plans and is called by this thread alone. PIPECAST_ERROR_INPUT if a profile is not as it must be or
+ * the space has no point.
  *
  *     pipecast_plan_run(plan, 0, 0, NULL, NULL, &plans, &error);
  */
@@ -522,6 +567,66 @@ PC_PUBLIC int pipecast_plan_run(pipecast_plan *plan, int threads, int flags, pip
  *     for (int i = 0; pipecast_plan_set(plans, 0, i); i++) puts(pipecast_plan_set(plans, 0, i));
  */
 PC_PUBLIC const char *pipecast_plan_set(const pipecast_results *plans, int64_t row, int number);
+
+/* ---- scores ---- */
+
+/* A table of measured runs, to be forecast (docs/score.md). */
+typedef struct pipecast_score pipecast_score;
+
+/* Reads one, a CSV file. A row that cannot be read is left out, and `warn`, which may be NULL, is told.
+ * PIPECAST_ERROR_INPUT if there is no such table.
+ *
+ *     pipecast_score_load("measured.csv", NULL, NULL, &score, &error);
+ */
+PC_PUBLIC int pipecast_score_load(const char *path, pipecast_warn *warn, void *context, pipecast_score **score,
+                                  pipecast_error *error);
+
+/* Frees it; NULL is fine. Its tables may stay.
+ *
+ *     pipecast_score_free(score);
+ */
+PC_PUBLIC void pipecast_score_free(pipecast_score *score);
+
+/* Reads a table of configurations, for what rows do not say. PIPECAST_ERROR_INPUT if there is none.
+ *
+ *     pipecast_score_set_conditions(score, "recipes.csv", &error);
+ */
+PC_PUBLIC int pipecast_score_set_conditions(pipecast_score *score, const char *path, pipecast_error *error);
+
+/* Says who looks on, as pipecast_sweep_watch. `stop` is asked after every run.
+ *
+ *     pipecast_score_watch(score, show, NULL, NULL, &bar);
+ */
+PC_PUBLIC void pipecast_score_watch(pipecast_score *score, pipecast_progress *progress, pipecast_stop *stop,
+                                    pipecast_warn *warn, void *context);
+
+/* Forecasts every row. `by` are `by_count` columns of the table, or several with commas between ("system,gpus"), whose
+ * values errors are summed up for; `sets` are overrides of every row; `flags` and `threads` as elsewhere.
+ * PIPECAST_ERROR_INPUT if there is no such column, or an override or a profile is not as it must be;
+ * PIPECAST_ERROR_STOPPED if `stop` said so.
+ *
+ *     const char *by[] = {"model"};
+ *     pipecast_score_run(score, by, 1, NULL, 0, 0, 0, &error);
+ */
+PC_PUBLIC int pipecast_score_run(pipecast_score *score, const char *const *by, size_t by_count, const char *const *sets,
+                                 size_t set_count, int flags, int threads, pipecast_error *error);
+
+/* The tables of `pipecast score --format json`. ROWS: the measured table's columns, as texts, and behind them what was
+ * forecast. SUMS, MISSING, PAIRS, GROUPS: what they come to. */
+typedef enum pipecast_score_part {
+    PIPECAST_SCORE_ROWS = 0,
+    PIPECAST_SCORE_SUMS = 1,
+    PIPECAST_SCORE_MISSING = 2,
+    PIPECAST_SCORE_PAIRS = 3,
+    PIPECAST_SCORE_GROUPS = 4
+} pipecast_score_part;
+
+/* One of these, once it has run. PIPECAST_ERROR_INPUT before, or if there is no such part.
+ *
+ *     pipecast_score_table(score, PIPECAST_SCORE_ROWS, &rows, &error);
+ */
+PC_PUBLIC int pipecast_score_table(const pipecast_score *score, int part, pipecast_results **results,
+                                   pipecast_error *error);
 
 /* ---- profiles ---- */
 
@@ -575,7 +680,8 @@ typedef enum pipecast_subject {
 } pipecast_subject;
 
 /* A table with a row for each of what the library has: name, and words. Of a setting also `value`, what may stand
- * there, and `otherwise`, what it is if it is not given; its name stands behind `setting.` in overrides.
+ * there, `otherwise`, what it is if it is not given, `option`, that of `pipecast run`, and `sweep`, the key that lists
+ * values of it behind `sweep.`; its name stands behind `setting.` in overrides.
  * PIPECAST_ERROR_INPUT if there is no such subject.
  *
  *     pipecast_list(PIPECAST_SCHEDULES, &schedules, &error);

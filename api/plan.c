@@ -14,6 +14,8 @@
 
 struct pipecast_plan {
     pc_plan_scenario *scenario;
+    pipecast_stop *stop;
+    void *stop_context;
 };
 
 /* What a plan has beside the columns of its run, and the overrides that make it. */
@@ -211,7 +213,18 @@ static pc_code run_plans(search *s, pc_plan_objective objective, pc_error *error
 typedef struct onlooker {
     pipecast_progress *progress;
     void *context;
+    const pipecast_plan *plan;
 } onlooker;
+
+void pipecast_plan_watch(pipecast_plan *plan, pipecast_stop *stop, void *context) {
+    plan->stop = stop;
+    plan->stop_context = context;
+}
+
+static bool is_stopped(void *self) {
+    const pipecast_plan *plan = ((const onlooker *)self)->plan;
+    return plan->stop(plan->stop_context) != 0;
+}
 
 static void say(void *self, pc_plan_phase phase, int64_t done, int64_t total) {
     const onlooker *of = self;
@@ -259,12 +272,12 @@ int pipecast_plan_run(pipecast_plan *plan, int threads, int flags, pipecast_prog
                       pipecast_results **results, pipecast_error *error) {
     pc_error why = {0};
     search s = {.scenario = plan->scenario};
-    onlooker looks = {progress, context};
+    onlooker looks = {progress, context, plan};
     pc_plan_request request = pc_plan_scenario_request(plan->scenario);
     request.threads = threads;
     request.all_variants = (flags & PIPECAST_ALL_VARIANTS) != 0;
     request.exhaustive = (flags & PIPECAST_EXHAUSTIVE) != 0;
-    request.progress = (pc_plan_progress){say, &looks};
+    request.progress = (pc_plan_progress){say, &looks, plan->stop ? is_stopped : NULL};
     pc_code code = api_check_threads(threads, &why);
     if (!code && flags & ~(PIPECAST_ALL_VARIANTS | PIPECAST_EXHAUSTIVE))
         code =

@@ -26,6 +26,7 @@ void api_results_take_runs(pipecast_results *results, pc_run_row *rows) {
     int count;
     const pc_column *columns = pc_columns(&count);
     results->rows = rows;
+    results->runs = rows;
     results->group[results->group_count++] = (api_columns){columns, sizeof *columns, count, rows, sizeof *rows};
 }
 
@@ -63,6 +64,9 @@ void pipecast_results_free(pipecast_results *results) {
     if (results->plan) api_plan_rows_free(results->more_rows, results->row_count);
     pc_free(results->rows);
     pc_free(results->more_rows);
+    pc_free(results->fields);
+    pc_free(results->field_texts);
+    pc_free(results->score_rows);
     pc_free(results);
 }
 
@@ -209,6 +213,24 @@ int pipecast_results_integers(const pipecast_results *results, int column, int64
     return PIPECAST_OK;
 }
 
+/* Adds a text with its zero where it fits; counts it in any case. */
+static void add_text(const char *added, char *text, size_t size, size_t *used) {
+    size_t length = strlen(added) + 1;
+    if (*used <= size && length <= size - *used) memcpy(text + *used, added, length);
+    *used += length;
+}
+
+size_t pipecast_results_texts(const pipecast_results *results, int column, char *text, size_t size) {
+    char one[512];
+    size_t used = 0;
+    if (!field_of(results, column)) return 0;
+    for (int64_t row = 0; row < results->row_count; row++) {
+        pipecast_results_text(results, row, column, one, sizeof one);
+        add_text(one, text, size, &used);
+    }
+    return used;
+}
+
 /* ---- traces ---- */
 
 static pc_code read_trace(const pipecast_results *results, int64_t row, pc_trace_record *record, pc_error *error) {
@@ -237,6 +259,8 @@ int pipecast_results_replay(const pipecast_results *results, int64_t row, pipeca
     }
     made->time_unit_ps = 1e12;
     made->memory_unit_bytes = 1.0;
+    made->chunks = made->record.chunks;
+    made->placement = made->record.placement;
     *replay = made;
     return PIPECAST_OK;
 }

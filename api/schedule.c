@@ -6,6 +6,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
+#include "models/schedule/least_span.h"
 #include "models/schedule/unit_costs.h"
 #include "scenarios/block_file.h"
 #include "scenarios/setting_flags.h"
@@ -17,10 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-struct pipecast_schedule {
-    pc_schedule schedule;
-};
 
 _Static_assert((int)PIPECAST_PASS_F == (int)PC_PASS_F && (int)PIPECAST_PASS_B == (int)PC_PASS_B &&
                    (int)PIPECAST_PASS_W == (int)PC_PASS_W && (int)PIPECAST_PASS_BW == (int)PC_PASS_BW &&
@@ -339,19 +336,25 @@ int pipecast_schedule_check(const pipecast_schedule *schedule, pipecast_error *e
 
 /* ---- its replay ---- */
 
-static pc_code run(const pc_schedule *schedule, const pipecast_costs *costs, pipecast_replay *replay, pc_error *error) {
-    static const pc_replay_options how = {.with_trace = true};
-    scaled_costs scaled = {.time_unit_ps = 0.0};
-    pc_unit_shape shape = {.devices = schedule->devices,
+static pc_unit_shape shape_of(const pc_schedule *schedule) {
+    return (pc_unit_shape){.devices = schedule->devices,
                            .microbatches = schedule->microbatches,
                            .chunks = schedule->chunks,
                            .placement = schedule->placement,
                            .recomputes = pc_schedule_has(schedule, PC_PASS_R),
                            .barriers = schedule->barriers};
+}
+
+static pc_code run(const pc_schedule *schedule, const pipecast_costs *costs, pipecast_replay *replay, pc_error *error) {
+    static const pc_replay_options how = {.with_trace = true};
+    scaled_costs scaled = {.time_unit_ps = 0.0};
+    pc_unit_shape shape = shape_of(schedule);
     pc_code code = scale(costs, &shape, &scaled, error);
     if (!code) code = pc_replay_run(schedule, &scaled.costs, &how, &replay->record.replay, error);
     replay->time_unit_ps = scaled.time_unit_ps;
     replay->memory_unit_bytes = scaled.microbatch_bytes;
+    replay->chunks = schedule->chunks;
+    replay->placement = schedule->placement;
     pc_costs_free(&scaled.costs);
     return code;
 }
@@ -365,5 +368,36 @@ int pipecast_schedule_replay(const pipecast_schedule *schedule, const pipecast_c
         pc_free(made);
     else
         *replay = made;
+    return api_answer(code, &why, error);
+}
+
+/* ---- the least span ---- */
+
+/* Within the memory that the schedule itself holds. */
+static pc_code find_bound(const pc_schedule *schedule, const scaled_costs *scaled, pc_time *bound_ps, pc_error *error) {
+    const pc_generate_request request = {.microbatches = schedule->microbatches, .costs = &scaled->costs};
+    pc_replay replay = {0};
+    int64_t *limits = pc_alloc((size_t)schedule->devices, sizeof *limits);
+    pc_code code = limits ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = pc_replay_run(schedule, &scaled->costs, NULL, &replay, error);
+    if (!code) {
+        pc_least_span_limits(pc_generator_find(schedule->name), &request, &replay, limits);
+        code = pc_schedule_least_span(schedule, &scaled->costs, (pc_memory_limit){limits}, bound_ps, error);
+        pc_replay_free(&replay);
+    }
+    pc_free(limits);
+    return code;
+}
+
+int pipecast_schedule_bound(const pipecast_schedule *schedule, const pipecast_costs *costs, double *bound,
+                            pipecast_error *error) {
+    pc_error why = {0};
+    scaled_costs scaled = {.time_unit_ps = 0.0};
+    pc_time bound_ps = PC_TIME_NOT_GIVEN;
+    pc_unit_shape shape = shape_of(&schedule->schedule);
+    pc_code code = scale(costs, &shape, &scaled, &why);
+    if (!code) code = find_bound(&schedule->schedule, &scaled, &bound_ps, &why);
+    if (!code) *bound = bound_ps == PC_TIME_NOT_GIVEN ? NAN : (double)bound_ps / scaled.time_unit_ps;
+    pc_costs_free(&scaled.costs);
     return api_answer(code, &why, error);
 }

@@ -19,17 +19,23 @@ typedef struct example {
     bool expands;
     pc_engine_mode engine;
     int rounds;
+    int cp; /* over 1: of the ranks of dp, and with recomputation by module; 1: as much attention without them; 0:
+               neither */
 } example;
 
 static const example examples[] = {
-    {"4,096 GPUs, folded, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 501},
-    {"4,096 GPUs, folded, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_AUTO, 501},
-    {"4,096 GPUs, folded, auto", 8, 64, 24, "1f1b", 1, PC_NETWORK_AUTO, false, PC_ENGINE_AUTO, 501},
-    {"4,096 GPUs, closed, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_EVENTS, 501},
-    {"4,096 GPUs, flows, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_EVENTS, 501},
-    {"4,096 GPUs, v-half, closed", 8, 64, 24, "v-half", 2, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 51},
-    {"16,384 GPUs, expanded, jitter", 16, 128, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 5},
-    {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 3},
+    {"4,096 GPUs, folded, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 501, 0},
+    {"4,096 GPUs, folded, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_AUTO, 501, 0},
+    {"4,096 GPUs, folded, auto", 8, 64, 24, "1f1b", 1, PC_NETWORK_AUTO, false, PC_ENGINE_AUTO, 501, 0},
+    {"4,096 GPUs, closed, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_EVENTS, 501, 0},
+    {"4,096 GPUs, flows, by events", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_EVENTS, 501, 0},
+    {"4,096 GPUs, v-half, closed", 8, 64, 24, "v-half", 2, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 51, 0},
+    {"4,096 GPUs, flash, closed", 8, 64, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 501, 1},
+    {"cp 2, by module, closed", 8, 32, 24, "1f1b", 1, PC_NETWORK_CLOSED, false, PC_ENGINE_AUTO, 501, 2},
+    {"4,096 GPUs, flash, flows", 8, 64, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_AUTO, 501, 1},
+    {"cp 2, by module, flows", 8, 32, 24, "1f1b", 1, PC_NETWORK_FLOWS, false, PC_ENGINE_AUTO, 501, 2},
+    {"16,384 GPUs, expanded, jitter", 16, 128, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 5, 0},
+    {"131,072 GPUs, expanded, jitter", 16, 1024, 64, "1f1b", 1, PC_NETWORK_CLOSED, true, PC_ENGINE_AUTO, 3, 0},
 };
 
 static pc_iteration_spec spec_of(const example *subject) {
@@ -39,6 +45,15 @@ static pc_iteration_spec spec_of(const example *subject) {
     spec.expands = subject->expands;
     spec.engine = subject->engine;
     spec.jitter = subject->expands ? 0.05 : 0;
+    if (subject->cp > 0) {
+        spec.model.attention = PC_ATTENTION_FLASH;
+        spec.cut.recompute = PC_RECOMPUTE_NONE;
+    }
+    if (subject->cp > 1) {
+        spec.cut.cp = subject->cp;
+        spec.cut.recompute = PC_RECOMPUTE_MODULES;
+        spec.cut.recompute_modules = PC_RECOMPUTES_CORE_ATTN | PC_RECOMPUTES_MLP;
+    }
     return spec;
 }
 

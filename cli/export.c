@@ -174,7 +174,7 @@ static int answer_request(const request *r) {
     pc_error error = {0};
     pc_results_reader *reader = NULL;
     pc_code code = pc_results_open(r->path, &reader, &error);
-    bool is_chakra = strcmp(r->to, "chakra") == 0;
+    bool is_chakra = r->to && strcmp(r->to, "chakra") == 0;
     if (!code && is_chakra) code = write_stages(r, reader, &error);
     if (!code && !is_chakra) code = r->output ? write_file(r, reader, &error) : write_output(r, reader, &error);
     pc_results_close(reader);

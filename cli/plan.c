@@ -73,7 +73,7 @@ static pc_code search(session *s, pc_error *error) {
     progress bar;
     interrupt signals = {.is_blocked = false};
     progress_start(&bar, 1, s->request->is_quiet);
-    request.progress = (pc_plan_progress){say_progress, &bar};
+    request.progress = (pc_plan_progress){.say = say_progress, .self = &bar};
     if (bar.is_shown) {
         interrupt_block(&signals); /* for the threads of the search */
         interrupt_watch(&signals, take_bar_back, &bar);

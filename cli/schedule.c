@@ -185,8 +185,11 @@ static bool parse_group(const char *text, char *group, schedule_request *r, int6
 /* One F,B,W for all stages, or a list of them; or a file of measured ones. */
 static bool parse_times(const char *text, schedule_request *r) {
     enum { PARTS_MAX = 65536, LENGTH_MAX = 1 << 20 };
-    r->times_file = pc_pass_times_is_file(text) ? text : NULL;
-    if (r->times_file) return true;
+    r->times_file = NULL;
+    if (pc_pass_times_is_file(text)) {
+        r->times_file = text;
+        return true;
+    }
     char *copy = strnlen(text, LENGTH_MAX) < LENGTH_MAX ? strdup(text) : NULL, *rest = copy;
     pc_free(r->part_times);
     r->units.part_count = 0;

@@ -115,7 +115,11 @@ static pc_code score_rows(score_command *c, const pc_measured *m, const pc_measu
                                 .set_count = c->sets.count,
                                 .allows_outside = c->allows_outside,
                                 .jobs = (int)c->jobs};
-    pc_score_sink sink = {c, say_bad, look_on, c->is_quiet ? NULL : say_warning, c->is_quiet ? NULL : say_joins};
+    pc_score_sink sink = {.context = c,
+                          .say = say_bad,
+                          .progress = look_on,
+                          .warn = c->is_quiet ? NULL : say_warning,
+                          .joined = c->is_quiet ? NULL : say_joins};
     pc_code code = pc_score_run(&request, &sink, score, error);
     if (c->has_bar) progress_end(&c->bar);
     return code ? code : pc_score_sum_up(score, c->by, c->by_count, error);

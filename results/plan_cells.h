@@ -30,8 +30,8 @@ typedef struct pc_plan_cells {
 void pc_plan_cells_free(pc_plan_cells *cells);
 
 /* Why a cell has no plan, by a letter; ' ' where it has one. M: over memory; T: beyond the limits on time or cost; else
- * of the rule that most of its points break (pc_plan_rule): G GPUs, I interleaving, L layers, E experts, B batch,
- * S schedule, O offload, H heads, Z sizes. */
+ * of the rule that stops the points that come furthest (pc_plan_rule): G GPUs, I interleaving, L layers, E experts, B
+ * batch, S schedule, O offload, H heads, Z sizes. */
 char pc_plan_cell_letter(const pc_plan_row *row);
 const char *pc_plan_letter_words(char letter);
 extern const char pc_plan_letters[];

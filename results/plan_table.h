@@ -55,7 +55,7 @@ const char *pc_plan_part_name(pc_plan_part part);
 typedef struct pc_plan_row {
     pc_plan_part part;
     bool lacks_plan;
-    pc_plan_rule rule; /* that most points of a cell without a plan break, where none is over memory or a limit */
+    pc_plan_rule rule; /* that stops the points of a cell without a plan that come furthest; PC_PLAN_RULES: none does */
     double factor;     /* of SENSITIVITY: how many times as much of `what` there is */
     char what[128];    /* of EACH and MAP the values, "tp 8, pp 4"; of SENSITIVITY what is changed */
     pc_plan_found found;

@@ -198,6 +198,16 @@ pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error) {
     return PC_OK;
 }
 
+const char *pc_scenario_sweep_of(const char *path) {
+    pc_dimension dimensions[PC_DIMENSIONS];
+    int count = pc_dimensions_in_order(PC_ORDER_OF_PAGE, dimensions);
+    for (int i = 0; i < count; i++) {
+        const pc_dimension_rule *rule = pc_dimension_rule_of(dimensions[i]);
+        if (strcmp(pc_key_path(rule->key), path) == 0) return rule->name;
+    }
+    return NULL;
+}
+
 void pc_scenario_keys_free(pc_scenario_key *keys) {
     pc_free(keys);
 }

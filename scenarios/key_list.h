@@ -44,6 +44,9 @@ typedef struct pc_scenario_key {
 pc_code pc_scenario_keys(pc_scenario_key **keys, int *count, pc_error *error);
 void pc_scenario_keys_free(pc_scenario_key *keys);
 
+/* The key of `sweep:` that lists values of a key of `setting:`; NULL if there is none. */
+const char *pc_scenario_sweep_of(const char *path);
+
 #ifdef __cplusplus
 }
 #endif

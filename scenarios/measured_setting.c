@@ -255,11 +255,14 @@ static pc_code read_machine(const row_reader *r) {
     return PC_OK;
 }
 
-/* torchtitan compares TP, "vanilla TP", with its asynchronous kind, which needs the compiler. AutoModel's benchmarks
- * that say fsdp2_prefetch have enable_compile (examples/llm_benchmark). */
+/* torchtitan compares TP, "vanilla TP", with its asynchronous kind, which needs the compiler; of its "2D" all rows are
+ * compiled (benchmarks/llama3_h100_202412_torchtitan.md, table 4). AutoModel's benchmarks that say fsdp2_prefetch have
+ * enable_compile (examples/llm_benchmark). */
 static bool is_compiled_variant(const char *variant) {
-    return strstr(variant, "fsdp2_prefetch") || strstr(variant, "compile") || strstr(variant, "async TP") ||
-           strstr(variant, "vanilla TP");
+    static const char *const signs[] = {"fsdp2_prefetch", "compile", "async TP", "AsyncTP", "vanilla TP", "2D"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strstr(variant, signs[i])) return true;
+    return false;
 }
 
 /* Of a program's name what is known of it, with "compile" behind it where the variant says so: another program. */

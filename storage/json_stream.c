@@ -296,7 +296,7 @@ static pc_code read_token(pc_json *json, pc_json_kind *kind, pc_error *error) {
 }
 
 pc_code pc_json_next(pc_json *json, pc_json_token *token, pc_error *error) {
-    pc_json_kind kind;
+    pc_json_kind kind = PC_JSON_END;
     pc_code code = read_token(json, &kind, error);
     if (code) return code;
     bool has_text = kind == PC_JSON_KEY || kind == PC_JSON_TEXT || kind == PC_JSON_NUMBER;

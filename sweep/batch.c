@@ -316,9 +316,25 @@ static pc_code feed_all(void *feeder, const pc_batch_state *state, pc_batch_piec
     return PC_OK;
 }
 
+/* One run is done by the calling thread: to start another takes as long as a short run. */
+static pc_code run_one(pc_batch_source *source, pc_batch_sink *sink, void *context, pc_error *error) {
+    place *p = pc_alloc_aligned(CACHE_LINE, 1, sizeof *p);
+    if (!p) return pc_error_no_memory(error);
+    memset(p, 0, sizeof *p);
+    pc_run_labels labels;
+    pc_code code = source(context, 0, &p->spec, &labels, error);
+    if (!code) code = pc_run_row_make(&p->spec, &labels, &p->row, &p->detail, error);
+    if (!code) code = sink(context, &p->spec, &p->row, &p->detail, error);
+    pc_run_detail_free(&p->detail);
+    pc_run_spec_free(&p->spec);
+    pc_free(p);
+    return code;
+}
+
 pc_code pc_batch_run(int64_t count, int jobs, pc_batch_source *source, pc_batch_sink *sink, void *context,
                      pc_error *error) {
     int64_t left = count;
     if (jobs > count) jobs = count > 0 ? (int)count : 1;
+    if (count == 1) return run_one(source, sink, context, error);
     return pc_batch_run_fed(feed_all, &left, jobs, source, sink, context, error);
 }

@@ -22,8 +22,9 @@ typedef pc_code pc_batch_source(void *context, int64_t index, pc_run_spec *spec,
 typedef pc_code pc_batch_sink(void *context, const pc_run_spec *spec, const pc_run_row *row,
                               const pc_run_detail *detail, pc_error *error);
 
-/* Does `count` runs on `jobs` threads. An error of a run ends the batch: what is under way is still done and handed
- * over, and of all errors the first, by index, is returned. An error of the sink ends it too, and is returned. */
+/* Does `count` runs on `jobs` threads; a single one in the calling thread. An error of a run ends the batch: what is
+ * under way is still done and handed over, and of all errors the first, by index, is returned. An error of the sink
+ * ends it too, and is returned. */
 pc_code pc_batch_run(int64_t count, int jobs, pc_batch_source *source, pc_batch_sink *sink, void *context,
                      pc_error *error);
 

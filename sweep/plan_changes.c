@@ -195,7 +195,8 @@ static pc_code run_with(const change_run *of, const pc_plan_choice *choice, pc_p
 
 /* Whole rounds of the stages where the plan's microbatches are such: schedules that interleave need them. */
 static int64_t microbatches_with(const pc_plan_choice *choice, double factor) {
-    int64_t unit = choice->microbatches % choice->pp == 0 ? choice->pp : 1, units = choice->microbatches / unit;
+    bool has_rounds = choice->microbatches % choice->pp == 0 && choice->microbatches > choice->pp;
+    int64_t unit = has_rounds ? choice->pp : 1, units = choice->microbatches / unit;
     double wanted = factor * (double)units;
     return unit * (factor < 1.0 ? (int64_t)floor(wanted) : (int64_t)ceil(wanted));
 }

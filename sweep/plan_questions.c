@@ -100,16 +100,18 @@ static pc_code describe_memory(const pc_plan_asker *asker, const pc_plan_space *
     return PC_OK;
 }
 
-static pc_plan_rule most_broken(const pc_plan_log *log) {
-    pc_plan_rule most = 0;
+/* Points count for the first rule that they break, so the last one of all is what the points that came furthest lack:
+ * they show that nothing before it stands in the way. */
+static pc_plan_rule last_broken(const pc_plan_log *log) {
+    pc_plan_rule last = 0;
     for (pc_plan_rule rule = 1; rule < PC_PLAN_RULES; rule++)
-        if (log->broken[rule] > log->broken[most]) most = rule;
-    return most;
+        if (log->broken[rule] > 0) last = rule;
+    return last;
 }
 
 static pc_code describe_none(const pc_plan_asker *asker, const pc_plan_space *space, const pc_plan_log *log,
                              const char *name, pc_plan_row *row, pc_error *error) {
-    pc_plan_remedy remedy = {.most_broken = most_broken(log), .way = PC_PLAN_WAY_NONE};
+    pc_plan_remedy remedy = {.most_broken = last_broken(log), .way = PC_PLAN_WAY_NONE};
     char why[PC_PLAN_TEXT_SIZE] = "beyond the limits on time or cost";
     bool has_limit = log->too_slow > 0 || log->simulated > log->simulated_over_memory + log->simulated_infeasible;
     row->lacks_plan = true;

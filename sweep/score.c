@@ -236,7 +236,7 @@ static pc_code take_row(void *context, const pc_run_spec *spec, const pc_run_row
                         pc_error *error) {
     session *s = context;
     pc_score_row *row = &s->score->rows[s->list[found->run].row];
-    (void)spec, (void)detail, (void)error;
+    (void)spec, (void)detail;
     if (!s->has_room) {
         row->status = status_of(found->status);
         snprintf(row->message, sizeof row->message, "%s", found->message);
@@ -250,7 +250,8 @@ static pc_code take_row(void *context, const pc_run_spec *spec, const pc_run_row
     snprintf(row->basis, sizeof row->basis, "%s", found->iteration_basis);
     s->done++;
     if (s->sink->progress) s->sink->progress(s->sink->context, s->done, s->to_do);
-    return PC_OK;
+    if (!s->sink->is_stopped || !s->sink->is_stopped(s->sink->context)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_STOPPED, "the runs were stopped");
 }
 
 /* What did not fit, once more with room enough: how long it would have taken, and how much it would have held. */

@@ -40,10 +40,13 @@ typedef struct pc_score_sink {
     void (*progress)(void *context, int64_t done, int64_t to_do);
     void (*warn)(void *context, const char *text);
     void (*joined)(void *context, pc_score_joins joins);
+    bool (*is_stopped)(void *context); /* asked after every run; no other begins then */
 } pc_score_sink;
 
 /* Forecasts every row that can be asked, and judges it. A row that cannot be read goes to the sink, and is left out.
- * The score borrows the table; free it with pc_score_free. PC_ERROR_INPUT: a set or a profile is not as it must be. */
+ * The score borrows the table; free it with pc_score_free. PC_ERROR_INPUT: a set or a profile is not as it must be.
+ * PC_ERROR_STOPPED: the sink said so.
+ */
 pc_code pc_score_run(const pc_score_request *request, const pc_score_sink *sink, pc_score *score, pc_error *error);
 
 #ifdef __cplusplus

@@ -129,6 +129,8 @@ pc_iteration_spec random_spec(test_random *random) {
     test_random buffers = *random;
     test_draw(&buffers); /* the first says whether there are traits */
     spec.stage_buffers = (pc_stage_buffers)toss(&buffers);
+    spec.cut.tp_inputs = (pc_tp_inputs)toss(&buffers);
+    spec.cut.loss_buffers = (pc_loss_buffers)toss(&buffers);
     test_random traits = *random; /* what is drawn behind a spec stays what it was */
     if (toss(&traits)) random_traits(&traits, &spec.cut, &spec.model);
     if (spec.model.qk_norm == PC_QK_NORM_FULL) spec.model.qk_norm = PC_QK_NORM_HEAD; /* tests change tp */

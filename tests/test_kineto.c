@@ -54,73 +54,27 @@ static pc_code read_text(const char *text, pc_rank_trace *trace, pc_error *error
     "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":0,\"tid\":" tid ",\"ts\":" ts ",\"dur\":" dur     \
     ",\"args\":{"
 
+/* clang-format off */
+static const char whole_trace[] =
+    "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3},\"traceEvents\":["
+    EVENT("gpu_user_annotation", "F0", "20", "1727890914000900.000", "90.5") "}},"
+    EVENT("gpu_user_annotation", "F0", "7", "1727890914001000.125", "10.250") "\"External id\":3}},"
+    EVENT("user_annotation", "F0", "99", "1727890914000000.000", "1") "}},"
+    EVENT("gpu_user_annotation", "F0", "7", "1727890914002000.125", "11") "}},"
+    EVENT("kernel", "gemm", "7", "1727890914001000.125", "9") "\"est. achieved occupancy %\":NaN}},"
+    EVENT("kernel", "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "20", "1727890914001000.125", "900")
+    "\"Collective name\":\"send\",\"In msg nelems\":1024,\"dtype\":\"BFloat16\",\"Process Group Ranks\":\"[3, 4]\"}},"
+    EVENT("kernel", "ncclDevKernel_SendRecv", "20", "5e2", "1")
+    "\"Collective name\":\"recv\",\"In msg nelems\":1024,\"dtype\":\"Float\",\"Src Rank\":2}}"
+    "],\"traceName\":\"x\"}";
+/* clang-format on */
+
 /* Times since 1970 to the nanosecond; passes on the stream that computes, whatever comes first. */
 static void test_reading(void **state) {
     (void)state;
-    static const char
-        text
-            [] = "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3},\"traceEvents\":[" EVENT("gpu_user_annotation", "F0", "20", "1727890914000900.000", "90.5") "}}," EVENT(
-                "gpu_user_annotation", "F0", "7", "1727890914001000.125",
-                "10.250") "\"External id\":3}}," EVENT("user_annotation", "F0", "99", "1727890914000000.000",
-                                                       "1") "}}," EVENT("gpu_user_annotation", "F0", "7",
-                                                                        "1727890914002000.125",
-                                                                        "11") "}}," EVENT("kernel", "gemm", "7",
-                                                                                          "172789091400"
-                                                                                          "1000.125",
-                                                                                          "9") "\"est. "
-                                                                                               "achieve"
-                                                                                               "d "
-                                                                                               "occupan"
-                                                                                               "cy "
-                                                                                               "%\":"
-                                                                                               "NaN}}"
-                                                                                               "," EVENT(
-                                                                                                   "kernel",
-                                                                                                   "ncclDevKernel_"
-                                                                                                   "SendRecv("
-                                                                                                   "ncclDevKernelArgsSt"
-                                                                                                   "orage<4096ul>)",
-                                                                                                   "20",
-                                                                                                   "1727890914001000."
-                                                                                                   "125",
-                                                                                                   "900") "\"Collective"
-                                                                                                          " name\":"
-                                                                                                          "\"send\","
-                                                                                                          "\"In msg "
-                                                                                                          "nelems\":"
-                                                                                                          "1024,"
-                                                                                                          "\"dtype\":"
-                                                                                                          "\"BFloat16\""
-                                                                                                          ",\"Process "
-                                                                                                          "Group "
-                                                                                                          "Ranks\":\"["
-                                                                                                          "3, "
-                                                                                                          "4]\"}}"
-                                                                                                          "," EVENT("ke"
-                                                                                                                    "rn"
-                                                                                                                    "e"
-                                                                                                                    "l",
-                                                                                                                    "nc"
-                                                                                                                    "cl"
-                                                                                                                    "De"
-                                                                                                                    "vK"
-                                                                                                                    "er"
-                                                                                                                    "ne"
-                                                                                                                    "l_"
-                                                                                                                    "Se"
-                                                                                                                    "nd"
-                                                                                                                    "Re"
-                                                                                                                    "c"
-                                                                                                                    "v",
-                                                                                                                    "2"
-                                                                                                                    "0",
-                                                                                                                    "5e"
-                                                                                                                    "2",
-                                                                                                                    "1") "\"Collective name\":\"recv\",\"In msg nelems\":1024,\"dtype\":\"Float\",\"Src Rank\":2}}"
-                                                                                                                         "],\"traceName\":\"x\"}";
     pc_rank_trace trace;
     pc_error error = {0};
-    assert_int_equal(read_text(text, &trace, &error), PC_OK);
+    assert_int_equal(read_text(whole_trace, &trace, &error), PC_OK);
     assert_int_equal(trace.rank, 3);
     assert_true(trace.is_of_device);
     assert_false(trace.has_memory);

@@ -22,7 +22,7 @@
 _Static_assert(sizeof(pc_run_spec) == 3008, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 2312, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 544 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 296,
+_Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 736 && sizeof(pc_gpu) == 392, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -190,6 +190,8 @@ static const field of_cluster[] = {
     ITERATION(cut.fuses_operations),
     ITERATION(cut.compiles),
     ITERATION(cut.kernels),
+    ITERATION(cut.tp_inputs),
+    ITERATION(cut.loss_buffers),
     ITERATION(unit),
     ITERATION(cut.layout),
     ITERATION(cut.gradient_bytes),

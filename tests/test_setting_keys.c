@@ -169,6 +169,8 @@ static const change changes[] = {
     {PC_KEY_OVERLAP_PARAMETERS, "false", {0}},
     {PC_KEY_SCATTER_BOUNDARY, "false", {0}},
     {PC_KEY_STAGE_BUFFERS, "each", {0}},
+    {PC_KEY_TP_INPUTS, "gathered", {0}},
+    {PC_KEY_LOSS_BUFFERS, "apart", {0}},
     {PC_KEY_BUCKET, "10 MB", {0}},
     {PC_KEY_FSDP_UNIT, "layer", {0}},
     {PC_KEY_FSDP_UNIT_LAYERS, "2", {0}},

@@ -196,11 +196,72 @@ static void test_eager_gpt(void **state) {
     assert_true(f[0].collective_bytes == f[1].collective_bytes && b[0].collective_bytes == b[1].collective_bytes);
 }
 
+/* ---- memory ---- */
+
+static pc_part_activation activation_of(const pc_model *model, const pc_cut *cut, const pc_part *part) {
+    pc_part_activation x;
+    assert_int_equal(pc_part_activations(model, cut, part, (pc_pass_forms){.has_r = false}, &x, NULL), PC_OK);
+    return x;
+}
+
+/* Of 48 tokens on two ranks the inputs of two matrices are 2 x 32 bytes a token, of all tokens in place of 24; and a
+ * second tensor of all tokens stands in a pass. Where layers are made again one layer's inputs do so, too. Without
+ * sequence parallelism all is whole anyway. */
+static void test_gathered_inputs(void **state) {
+    (void)state;
+    pc_cut cut, gathered;
+    pc_model model = small_llama(&cut);
+    const pc_part full = {.layers = 3, .recompute = PC_RECOMPUTE_FULL};
+    const int64_t all = 2 * 48 * 32;
+    for (int i = 0; i < 2; i++) {
+        cut.sequence_parallel = i == 1;
+        gathered = cut;
+        gathered.tp_inputs = PC_TP_INPUTS_GATHERED;
+        pc_part_activation x = activation_of(&model, &cut, &layers), y = activation_of(&model, &gathered, &layers);
+        assert_int_equal(y.taken - x.taken, i * 3 * 2 * (all - all / 2));
+        assert_int_equal(y.working - x.working, i * all);
+        x = activation_of(&model, &cut, &full);
+        y = activation_of(&model, &gathered, &full);
+        assert_int_equal(y.taken, x.taken);
+        assert_int_equal(y.working - x.working, i * (all + 2 * (all - all / 2)));
+    }
+}
+
+/* 48 tokens of gate, up and their product, 64 columns each of 16 bits: as far as F drops them they stand beside a loss
+ * whose logits of fp32 are more. A policy that keeps a product keeps its columns. */
+static void test_loss_apart(void **state) {
+    (void)state;
+    pc_cut cut, apart;
+    pc_model model = small_llama(&cut);
+    const struct {
+        pc_recompute recompute;
+        int vocab, columns;
+    } rows[] = {{PC_RECOMPUTE_NONE, 1024, 0},
+                {PC_RECOMPUTE_FULL, 1024, 3 * 64},
+                {PC_RECOMPUTE_OP, 1024, 3 * 64 - 64},
+                {PC_RECOMPUTE_FULL, 64, 0}};
+    cut.cross_entropy = PC_CROSS_ENTROPY_TORCH;
+    apart = cut;
+    apart.loss_buffers = PC_LOSS_BUFFERS_APART;
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        const pc_part part = {.layers = 3, .has_head = true, .recompute = rows[i].recompute};
+        model.vocab = rows[i].vocab;
+        pc_part_activation x = activation_of(&model, &cut, &part), y = activation_of(&model, &apart, &part);
+        assert_int_equal(y.reserved, 2 * 48 * rows[i].columns);
+        assert_int_equal(y.working - x.working, y.reserved);
+        assert_int_equal(x.reserved, 0);
+        assert_int_equal(y.taken, x.taken);
+    }
+    const pc_part without_head = {.layers = 3, .recompute = PC_RECOMPUTE_FULL};
+    assert_int_equal(activation_of(&model, &apart, &without_head).reserved, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_torchtitans_op), cmocka_unit_test(test_torchtitans_op_eagerly),
-        cmocka_unit_test(test_remat_policies), cmocka_unit_test(test_some_layers),
-        cmocka_unit_test(test_eager_layer),    cmocka_unit_test(test_eager_gpt),
+        cmocka_unit_test(test_torchtitans_op),  cmocka_unit_test(test_torchtitans_op_eagerly),
+        cmocka_unit_test(test_remat_policies),  cmocka_unit_test(test_some_layers),
+        cmocka_unit_test(test_eager_layer),     cmocka_unit_test(test_eager_gpt),
+        cmocka_unit_test(test_gathered_inputs), cmocka_unit_test(test_loss_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

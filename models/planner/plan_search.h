@@ -67,6 +67,9 @@ typedef struct plan_search {
 /* planner.c: says it to who asked, if this is the caller's thread. */
 void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total);
 
+/* PC_ERROR_STOPPED if whoever asked wants no more of it. */
+pc_code plan_check_stop(const plan_search *search, pc_error *error);
+
 /* heap.c */
 pc_code plan_heap_make(plan_heap *heap, const plan_ranking *ranking, int64_t room, pc_error *error);
 void plan_heap_free(plan_heap *heap);

@@ -16,6 +16,12 @@ void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phas
     if (progress->say && worker == 0) progress->say(progress->self, phase, done, total); /* pc_parallel_run */
 }
 
+pc_code plan_check_stop(const plan_search *search, pc_error *error) {
+    const pc_plan_progress *progress = &search->request->progress;
+    if (!progress->is_stopped || !progress->is_stopped(progress->self)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_STOPPED, "the search was stopped");
+}
+
 /* ---- one plan ---- */
 
 /* A candidate simulated. */
@@ -80,7 +86,9 @@ typedef struct plan_round {
 static void run_one(void *context, int worker, int64_t index) {
     const plan_round *x = context;
     plan_say_progress(x->search, worker, PC_PLAN_SIMULATION, x->done + index, x->done + x->left);
-    run_trial(x->search, &x->trials[index]);
+    plan_trial *trial = &x->trials[index];
+    trial->code = plan_check_stop(x->search, &trial->error);
+    if (!trial->code) run_trial(x->search, trial);
 }
 
 static bool is_within_limits(const pc_plan_request *request, const pc_plan_found *found) {

@@ -131,6 +131,7 @@ typedef enum pc_plan_phase { PC_PLAN_BOUNDS, PC_PLAN_SIMULATION } pc_plan_phase;
 typedef struct pc_plan_progress {
     void (*say)(void *self, pc_plan_phase phase, int64_t done, int64_t total); /* NULL: nobody asks */
     void *self;
+    bool (*is_stopped)(void *self); /* NULL: never. Asked before each piece of work, by several threads at once */
 } pc_plan_progress;
 
 typedef struct pc_plan_request {
@@ -182,7 +183,7 @@ typedef struct pc_plan_answer {
 
 /* PC_ERROR_INPUT if a list is empty or has a value that no point can have, or if prices are given to some bases only
  * while cost is asked for. Also if a base has jitter, samples, expanded replicas or layers part by part. No plan that
- * fits is no error: an answer of none. Free with pc_plan_answer_free. */
+ * fits is no error: an answer of none. PC_ERROR_STOPPED if `is_stopped` said so. Free with pc_plan_answer_free. */
 pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
                     pc_error *error);
 void pc_plan_answer_free(pc_plan_answer *answer);

@@ -249,6 +249,7 @@ static void walk_block(void *context, int worker, int64_t index) {
     const plan_numbers *numbers = &x->search->numbers;
     int64_t first = index * BLOCK, behind = first + BLOCK;
     plan_say_progress(x->search, worker, PC_PLAN_BOUNDS, first * numbers->of_frame, numbers->shapes);
+    if (!walker->code) walker->code = plan_check_stop(x->search, &walker->error);
     for (int64_t frame = first; frame < behind && frame < numbers->frames && !walker->code; frame++)
         walker->code = walk_frame(x->search, walker, frame);
 }

@@ -196,8 +196,9 @@ static void add_step(const pc_outline *outline, const pc_schedule *schedule, con
     if (step_bytes > x->activations) x->buffers += step_bytes - x->activations;
     x->peak_bytes = fixed + pc_max(step_bytes, x->activations);
     if (seen_bytes) x->peak_bytes = outline->cut.graphs ? pc_max(*seen_bytes, fixed + step_bytes) : *seen_bytes;
+    int64_t without_graphs = x->peak_bytes - held->reserved_bytes;
     x->allocated_bytes =
-        outline->cut.graphs ? pc_min(x->peak_bytes, fixed - held->graph_bytes + counted) : x->peak_bytes;
+        outline->cut.graphs ? pc_min(without_graphs, fixed - held->graph_bytes + counted) : without_graphs;
 }
 
 /* Where copies run beside passes, their levels say it. */

@@ -94,6 +94,7 @@ typedef struct pc_device_outline {
     int64_t expert_count, expert_trained; /* of both, those of folded experts */
     int64_t fixed_parameters, fixed_gradients, fixed_optimizer, fixed_buffers; /* bytes held all the time */
     int64_t workspace_bytes; /* of the buffers, what libraries keep: dummy gradients (dummy_wgrad.h) */
+    int64_t reserved_bytes;  /* of them, what is reserved and not allocated (pc_loss_buffers) */
     int64_t graph_bytes;     /* of them, what passes work with in a graph of the whole iteration */
     int64_t step_bytes;      /* what the step needs beside those, in the room that activations have left */
     int64_t capacity_bytes;  /* in all */

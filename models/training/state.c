@@ -206,12 +206,14 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
 
 /* ---- memory ---- */
 
-/* What the passes of a stage's chunks work with, the most. */
-static int64_t working_bytes(const pc_outline *outline, int d) {
-    int64_t working = 0;
-    for (int c = 0; c < outline->chunks; c++)
-        working = pc_max(working, pc_outline_part(outline, d, c)->activation.working);
-    return working;
+/* The chunk of a stage whose passes work with most. */
+static const pc_part_activation *most_working(const pc_outline *outline, int d) {
+    const pc_part_activation *most = &pc_outline_part(outline, d, 0)->activation;
+    for (int c = 1; c < outline->chunks; c++) {
+        const pc_part_activation *other = &pc_outline_part(outline, d, c)->activation;
+        if (other->working > most->working) most = other;
+    }
+    return most;
 }
 
 /* What a chunk keeps of all its microbatches: outputs and their gradients; or logits, unless a loss in pieces has none.
@@ -320,11 +322,13 @@ static void add_memory(pc_outline *outline, int d) {
     x->fixed_gradients = state.gradients;
     x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
-    int64_t working = working_bytes(outline, d), count = stepped(outline, x);
+    const pc_part_activation *most = most_working(outline, d);
+    int64_t working = most->working, count = stepped(outline, x);
     int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
     int64_t copy = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
     pc_outline_move_state(outline, count, x);
     x->workspace_bytes = workspace_bytes(outline, d);
+    x->reserved_bytes = most->reserved;
     x->fixed_buffers = working + buffer_bytes(outline, d) + x->workspace_bytes;
     x->graph_bytes = outline->cut.graphs & (int32_t)PC_GRAPHS_ITERATION ? working : 0;
     x->step_bytes = pc_max(copy - (working - x->graph_bytes), 0); /* nothing else is at work then; a pool stays */

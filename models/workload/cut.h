@@ -61,6 +61,17 @@ typedef enum pc_cross_entropy {
  * a policy of recomputation names is kept whether the backward pass reads it or not. */
 typedef enum pc_kernels { PC_KERNELS_FUSED, PC_KERNELS_EAGER } pc_kernels;
 
+/* With sequence parallelism, inputs of matrices with cut columns. CUT: kept as a rank's tokens, and gathered again in
+ * the backward pass (Megatron). GATHERED: kept as F gathered them, for all tokens, as DTensor's ColwiseParallel has it.
+ * Gate and up are products of their own there, whose gradients of all tokens are there at once. And what is gathered or
+ * scattered along the second dimension is copied (torch/distributed/_functional_collectives.py, all_gather_tensor). So
+ * there are two tensors of all tokens in place of one. */
+typedef enum pc_tp_inputs { PC_TP_INPUTS_CUT, PC_TP_INPUTS_GATHERED } pc_tp_inputs;
+
+/* What a loss finds of what F's layers have freed. SHARED: room. APART: none, where its tensors are larger: a caching
+ * allocator keeps the blocks, and makes new ones. They are reserved, and not allocated. */
+typedef enum pc_loss_buffers { PC_LOSS_BUFFERS_SHARED, PC_LOSS_BUFFERS_APART } pc_loss_buffers;
+
 /* Megatron-LM's --transformer-impl. In Transformer Engine's a norm and the matrix behind it are one module
  * (LayerNormLinear), whose norm's output is nobody else's to drop. In Megatron's own each is its own module. */
 typedef enum pc_transformer_impl { PC_TRANSFORMER_ENGINE, PC_TRANSFORMER_LOCAL } pc_transformer_impl;
@@ -150,6 +161,8 @@ typedef struct pc_cut {
     pc_gradient_accumulation gradient_accumulation;
     bool dummy_wgrad; /* of FUSED: autograd gets gradients that nobody reads (dummy_wgrad.h) */
     pc_kernels kernels;
+    pc_tp_inputs tp_inputs;
+    pc_loss_buffers loss_buffers;
     pc_transformer_impl transformer_impl;
     bool stores_low_input; /* Megatron's activation_func_fp8_input_store: what the MLP's activation reads waits for B in
                             * 8 bits, by a cast in F and another in B. Of gated kinds, whose kernel has it */

@@ -348,16 +348,52 @@ pc_wide pc_working_on_context(const pc_slice *x) {
     return pc_max(x->ring * (keys + values + outputs), 4 * (keys + values));
 }
 
-/* A gathered sequence stands in one buffer, matrix after matrix. */
+/* A gathered sequence stands in one buffer, matrix after matrix; in two where inputs are kept gathered
+ * (pc_tp_inputs). */
 pc_wide pc_gathered_sequence(const pc_slice *slice) {
-    return slice->is_sequence_cut ? 2 * (pc_wide)slice->tokens * slice->hidden : 0;
+    int buffers = slice->keeps_gathered ? 2 : 1;
+    return slice->is_sequence_cut ? buffers * 2 * (pc_wide)slice->tokens * slice->hidden : 0;
+}
+
+/* The largest tensor of a loss: logits in fp32, or in 16 bits, of a piece if it has pieces. */
+static pc_wide largest_of_loss(const pc_slice *slice, pc_cross_entropy loss) {
+    bool is_wide =
+        loss == PC_CROSS_ENTROPY_IN_PLACE || loss == PC_CROSS_ENTROPY_PLAIN || loss == PC_CROSS_ENTROPY_TORCH;
+    return (is_wide ? 4 : 2) * (pc_wide)slice->loss_tokens * slice->vocab;
+}
+
+/* Gate, up and their product, all of them that F does not keep of a layer. Attention drops less. */
+static pc_wide dropped_by_f(const pc_model *model, const pc_slice *slice, const pc_part *part) {
+    pc_wide columns = slice->up + slice->ffn;
+    if (pc_recomputed_layers(pc_part_recomputation(part), part->layers) == 0) return 0;
+    if (pc_recompute_is_policy(part->recompute)) {
+        int named = pc_recompute_kept(model, part->recompute);
+        if (named & PC_KEEPS_GATE) columns -= slice->ffn;
+        if (named & PC_KEEPS_UP) columns -= slice->up - slice->ffn;
+    } else if (part->recompute < PC_RECOMPUTE_FULL && !(part->recompute_modules & PC_RECOMPUTES_MLP)) {
+        return 0;
+    }
+    return 2 * (pc_wide)slice->tokens * columns;
+}
+
+static pc_wide left_reserved(const pc_model *model, const pc_slice *slice, const pc_cut *cut, const pc_part *part) {
+    if (cut->loss_buffers == PC_LOSS_BUFFERS_SHARED || !pc_part_has_loss(cut, part)) return 0;
+    pc_wide dropped = dropped_by_f(model, slice, part);
+    return largest_of_loss(slice, cut->cross_entropy) > dropped ? dropped : 0;
+}
+
+pc_working_sums pc_working_sums_of(const pc_model *model, const pc_slice *slice, const pc_cut *cut, const pc_part *part,
+                                   pc_wide of_layers) {
+    pc_wide loss = pc_part_has_loss(cut, part) ? pc_working_on_loss(slice, cut->cross_entropy) : 0;
+    pc_wide reserved = left_reserved(model, slice, cut, part);
+    if (of_layers > loss + reserved) return (pc_working_sums){.layers = of_layers};
+    return (pc_working_sums){.layers = reserved, .loss = loss, .reserved = reserved};
 }
 
 /* Of the loss, or of the layers' recomputation, whichever is more. */
-static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const pc_cut *cut, pc_wide of_layers) {
-    pc_wide of_head = pc_part_has_loss(cut, part) ? pc_working_on_loss(slice, cut->cross_entropy) : 0;
+static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const pc_working_sums *sums) {
     pc_wide of_context = part->layers > 0 ? pc_working_on_context(slice) : 0;
-    return pc_max(pc_max(of_layers, of_head), 0) + pc_gathered_sequence(slice) + of_context;
+    return sums->layers + sums->loss + pc_gathered_sequence(slice) + of_context;
 }
 
 /* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
@@ -449,7 +485,9 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     pc_wide of_ends = ends[0].whole + ends[1].whole, sum = pc_kept_in_state(&layer, &states.taken) + of_ends;
     pc_wide b_frees = freed_by_b(&layer, &layers, forms);
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
-    pc_wide working = working_bytes(&x, part, cut, pc_working_on_layers(&layer, &ends[1], part, forms));
+    const pc_working_sums sums =
+        pc_working_sums_of(model, &x, cut, part, pc_working_on_layers(&layer, &ends[1], part, forms));
+    pc_wide working = working_bytes(&x, part, &sums);
     working += pc_gradients_of_earlier(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,
@@ -457,7 +495,8 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     *activation = (pc_part_activation){.taken = (int64_t)sum,
                                        .b_frees = (int64_t)b_frees,
                                        .kept = (int64_t)(pc_kept_in_state(&layer, &states.kept) + of_ends),
-                                       .working = (int64_t)working};
+                                       .working = (int64_t)working,
+                                       .reserved = (int64_t)sums.reserved};
     if (part->offloaded_layers == 0) return PC_OK;
     pc_wide sent = sent_of_layer(model, cut, &x, part, &layer);
     if (pc_offload_is_beside_passes(&cut->offload))

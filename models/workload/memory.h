@@ -41,6 +41,7 @@ typedef struct pc_part_activation {
      * (pc_cross_entropy: 2*s*b*V/t in place), it is that. With sequence parallelism one gathered tensor is added,
      * 2*s*b*h; and with slices of the sequence the gradients of the keys and values before this one. */
     int64_t working;
+    int64_t reserved; /* of `working`, what an allocator has reserved and not allocated (pc_loss_buffers) */
     /* What F sends to the host, and comes back for the backward pass. Where copies are part of passes, those on
      * their way are in `working`, a layer's or, if none stays, two layers'; and B fetches for W, too: `taken` has all
      * then, and `kept` what stays. Where they run beside passes it is in none of the above, and B gives back

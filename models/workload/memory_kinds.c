@@ -66,10 +66,10 @@ pc_working_bytes pc_part_working_of(const pc_model *model, const pc_cut *cut, co
     const pc_slice slice = pc_slice_of_part(model, cut, part);
     const pc_kept layer = pc_kept_of_layer(model, cut, &slice, part, PC_KEPT_OF_LAYERS);
     pc_kept_of_ends(model, cut, &slice, part, ends);
-    pc_wide again = pc_max(pc_working_on_layers(&layer, &ends[1], part, forms), 0);
-    pc_wide loss = pc_part_has_loss(cut, part) ? pc_working_on_loss(&slice, cut->cross_entropy) : 0;
-    pc_working_bytes found = {.recomputation = (int64_t)(again > loss ? again : 0),
-                              .loss = (int64_t)(again > loss ? 0 : loss),
+    const pc_working_sums of =
+        pc_working_sums_of(model, &slice, cut, part, pc_working_on_layers(&layer, &ends[1], part, forms));
+    pc_working_bytes found = {.recomputation = (int64_t)of.layers,
+                              .loss = (int64_t)of.loss,
                               .sequence = (int64_t)pc_gathered_sequence(&slice),
                               .context = (int64_t)((part->layers > 0 ? pc_working_on_context(&slice) : 0) +
                                                    pc_gradients_of_earlier(&slice, part))};

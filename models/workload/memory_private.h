@@ -64,6 +64,14 @@ pc_wide pc_kept_in_state(const pc_kept *layer, const pc_kept_state *state);
 /* What passes of a part work with beside what is kept (pc_part_activation's `working` but for copies to the host). */
 pc_wide pc_working_on_layers(const pc_kept *layer, const pc_kept *head, const pc_part *part, pc_pass_forms forms);
 pc_wide pc_working_on_loss(const pc_slice *slice, pc_cross_entropy loss);
+/* Of a part's layers and of its loss, whichever is more: with `layers`, what their recomputation needs, or, beside the
+ * loss, what F's layers have freed and it cannot use (pc_loss_buffers), which is `reserved`. None is below 0. */
+typedef struct pc_working_sums {
+    pc_wide layers, loss, reserved;
+} pc_working_sums;
+pc_working_sums pc_working_sums_of(const pc_model *model, const pc_slice *slice, const pc_cut *cut, const pc_part *part,
+                                   pc_wide of_layers);
+
 pc_wide pc_working_on_context(const pc_slice *slice);
 pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part);
 pc_wide pc_gathered_sequence(const pc_slice *slice);

@@ -33,6 +33,13 @@ static pc_product_format operand_format(const pc_model *model, bool is_low) {
     return keeps_few ? model->low.product[2] : PC_PRODUCT_BF16;
 }
 
+/* The input of a matrix with cut columns: a rank's tokens, or all, in the bits in which they are gathered. */
+static pc_wide column_input(const pc_model *model, const pc_slice *slice, bool is_low, pc_product_format format) {
+    if (!slice->keeps_gathered) return pc_saved_operand(format, (pc_wide)slice->norm_tokens * slice->hidden);
+    bool is_few = is_low && model->low.gathers_activations;
+    return pc_saved_operand(is_few ? model->low.product[0] : PC_PRODUCT_BF16, (pc_wide)slice->tokens * slice->hidden);
+}
+
 pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice) {
     if (model->attention == PC_ATTENTION_FLASH) return 0;
     int each = (model->has_dropout ? 5 : 2) + (model->attn_logit_softcapping > 0 ? 2 : 0);
@@ -41,7 +48,7 @@ pc_wide pc_score_bytes(const pc_model *model, const pc_slice *slice) {
 
 /* Flash attention's backward pass reads its output, which is the next matrix's input where that is kept in 16 bits. */
 static void add_attention(const pc_model *model, const pc_slice *slice, pc_product_format format, bool attends_low,
-                          int32_t modules, pc_saved_list *saved) {
+                          pc_wide input_bytes, int32_t modules, pc_saved_list *saved) {
     bool drops_core = modules & PC_RECOMPUTES_CORE_ATTN;
     bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart && pc_model_has_pre_norms(model);
     bool drops_heads = pc_model_is_latent(model) && modules & PC_RECOMPUTES_MLA_UP_PROJ;
@@ -53,8 +60,7 @@ static void add_attention(const pc_model *model, const pc_slice *slice, pc_produ
     if (pc_model_is_latent(model))
         pc_saved_add_latents(slice, format, modules, saved);
     else
-        pc_saved_add_again(saved, "qkv_input", PC_MODULE_QKV, pc_saved_operand(format, rows), PC_FOR_W, drops_norm,
-                           PC_MODULE_QKV);
+        pc_saved_add_again(saved, "qkv_input", PC_MODULE_QKV, input_bytes, PC_FOR_W, drops_norm, PC_MODULE_QKV);
     if (model->qk_norm != PC_QK_NORM_NONE)
         pc_saved_add(saved, "qk_norm_input", PC_MODULE_QK_NORM,
                      2 * (pc_wide)slice->tokens * (slice->query + slice->key), PC_FOR_B);
@@ -77,8 +83,8 @@ static void add_attention(const pc_model *model, const pc_slice *slice, pc_produ
 
 /* An MLP that is made again keeps its input, which a norm apart has put out in 16 bits, unless that is dropped, too; a
  * norm that is one with it is made again from its own. */
-static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
-                    pc_saved_list *saved) {
+static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_format format, pc_wide input_bytes,
+                    int32_t modules, pc_saved_list *saved) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden, tokens = slice->tokens;
     bool is_again = modules & PC_RECOMPUTES_MLP, is_apart = slice->has_norms_apart;
     bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && is_apart && pc_model_has_pre_norms(model),
@@ -87,7 +93,7 @@ static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_for
     pc_module begin = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
     if (pc_model_has_pre_norms(model)) pc_saved_add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
     if (keeps_input && is_few) pc_saved_add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
-    pc_saved_add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows), PC_FOR_W,
+    pc_saved_add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, input_bytes, PC_FOR_W,
                        drops_norm || (is_again && !(keeps_input && !is_few)), begin);
     pc_saved_add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT,
                        (slice->stores_low_input ? 1 : 2) * tokens * slice->up, PC_FOR_B, is_again, begin);
@@ -115,12 +121,13 @@ static void add_gradients(const pc_model *model, const pc_slice *slice, pc_produ
 void pc_layer_saved(const pc_model *model, const pc_slice *slice, pc_saved_sort sort, int32_t modules,
                     pc_saved_list *saved) {
     pc_product_format format = operand_format(model, sort.is_low);
+    pc_wide input_bytes = column_input(model, slice, sort.is_low, format);
     saved->count = 0;
-    add_attention(model, slice, format, sort.is_low && slice->attention_is_low, modules, saved);
+    add_attention(model, slice, format, sort.is_low && slice->attention_is_low, input_bytes, modules, saved);
     if (sort.has_experts)
         pc_saved_add_experts(model, slice, format, modules, saved);
     else
-        add_mlp(model, slice, format, modules, saved);
+        add_mlp(model, slice, format, input_bytes, modules, saved);
     add_gradients(model, slice, format, sort.has_experts, saved);
     pc_saved_freeze(slice, saved);
 }
@@ -146,35 +153,31 @@ pc_wide pc_saved_for_w(const pc_saved_list *saved) {
     return sum;
 }
 
-/* What the backward pass through a module begins with, over what was there: what it makes again, and what it leaves W.
- */
-static pc_wide begun(const pc_saved_list *saved, pc_module module, bool leaves_w) {
-    pc_wide sum = 0;
-    for (int i = 0; i < saved->count; i++) {
-        const pc_saved *x = &saved->list[i];
-        if (x->is_again && x->made_at == module) sum += x->bytes;
-        if (x->is_gradient && leaves_w && x->module == module) sum += x->bytes;
-    }
-    return sum;
-}
+/* What the backward pass through a module begins with, over what was there: what it makes again, and what it leaves W;
+ * and what is gone when it is through. */
+typedef struct passage {
+    pc_wide begun[PC_MODULES], ended[PC_MODULES];
+} passage;
 
-/* What is gone when it is through. */
-static pc_wide ended(const pc_saved_list *saved, pc_module module, bool leaves_w) {
-    pc_wide sum = 0;
+static passage passage_of(const pc_saved_list *saved, bool leaves_w) {
+    passage found = {{0}, {0}};
     for (int i = 0; i < saved->count; i++) {
         const pc_saved *x = &saved->list[i];
         bool stays = x->is_gradient || (leaves_w && x->for_whom & PC_FOR_W);
-        if (x->module == module && !stays) sum += x->bytes;
+        if (x->is_again) found.begun[x->made_at] += x->bytes;
+        if (x->is_gradient && leaves_w) found.begun[x->module] += x->bytes;
+        if (!stays) found.ended[x->module] += x->bytes;
     }
-    return sum;
+    return found;
 }
 
 pc_wide pc_saved_peak(const pc_saved_list *saved, bool leaves_w) {
+    const passage of = passage_of(saved, leaves_w);
     pc_wide level = 0, peak = 0;
     for (int module = PC_MODULES - 1; module >= 0; module--) {
-        level += begun(saved, (pc_module)module, leaves_w);
+        level += of.begun[module];
         if (level > peak) peak = level;
-        level -= ended(saved, (pc_module)module, leaves_w);
+        level -= of.ended[module];
     }
     return peak;
 }

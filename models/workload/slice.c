@@ -39,6 +39,7 @@ static pc_slice make(const pc_model *model, const pc_cut *cut, int64_t start, in
                       .vocab = pc_model_padded_vocab(model, cut->tp) / t,
                       .is_cut = t > 1,
                       .is_sequence_cut = is_sequence_cut,
+                      .keeps_gathered = is_sequence_cut && cut->tp_inputs == PC_TP_INPUTS_GATHERED,
                       .has_norms_apart =
                           cut->transformer_impl == PC_TRANSFORMER_LOCAL || cut->kernels == PC_KERNELS_EAGER,
                       .stores_low_input = cut->stores_low_input,

@@ -61,6 +61,7 @@ typedef struct pc_slice {
     int64_t latent_up;       /* columns of the matrix that makes keys and values of their latents */
     bool is_cut;             /* t > 1: there are collectives */
     bool is_sequence_cut;    /* and sequence parallelism */
+    bool keeps_gathered;     /* of these, inputs of matrices with cut columns are kept for all tokens */
     bool has_norms_apart;    /* a norm is a module of its own, and not one with the matrix behind it */
     bool stores_low_input;   /* the cut's */
     bool attention_is_low, attention_hands_low, fuses_operations, compiles; /* likewise */

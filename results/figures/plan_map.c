@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { SIDES_MOST = 256, TEXT_SIZE = 64, REASONS_MOST = 9, CELL_WIDTH = 86, CELL_HEIGHT = 34 };
-enum { MARGIN_LEFT = 110, MARGIN_RIGHT = 40, MARGIN_TOP = 96, LINE_HEIGHT = 20, WIDTH_LEAST = 620 };
+enum { MARGIN_LEFT = 110, MARGIN_RIGHT = 40, MARGIN_TOP = 96, LINE_HEIGHT = 20, WIDTH_LEAST = 760 };
 
 bool pc_plan_row_is_of(const pc_run_row *row, const char *part) {
     size_t length = strlen(part);

@@ -74,3 +74,11 @@ const void *pc_score_part_rows(const pc_score *score, int part, int64_t *count) 
     *count = counts[part];
     return rows[part];
 }
+
+bool pc_score_part_at(const pc_score *score, int part, pc_score_part_table *table) {
+    if (part < 0 || part >= PC_SCORE_PARTS) return false;
+    const pc_score_part *of = &pc_score_parts[part];
+    *table = (pc_score_part_table){.row_size = of->row_size, .fields = of->field, .field_count = of->field_count};
+    table->rows = pc_score_part_rows(score, part, &table->row_count);
+    return true;
+}

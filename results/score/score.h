@@ -125,6 +125,17 @@ void pc_score_row_value(const pc_score *score, const pc_score_row *row, const ch
 /* PC_ERROR_INPUT where `by` names a column that the table does not have. For checking before the work. */
 pc_code pc_score_check_by(const pc_measured *measured, const char *by, pc_error *error);
 
+/* What rows come to as a table: sums, missing, pairs and groups, in this order from 0. Static storage, but for `rows`.
+ * False if there is no such part. */
+typedef struct pc_score_part_table {
+    const void *rows; /* the score's own */
+    int64_t row_count;
+    size_t row_size;
+    const pc_field *fields;
+    int field_count;
+} pc_score_part_table;
+bool pc_score_part_at(const pc_score *score, int part, pc_score_part_table *table);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,7 +18,7 @@ typedef struct pc_argument {
     char name[PC_ARGUMENT_NAME_SIZE]; /* cut where long */
     char *value;                      /* "" of one that is only there; owned */
     unsigned line;                    /* where it stands, from 1 */
-    bool is_used;                     /* for who goes through them */
+    int known;                        /* for who looks it up in a table: which line it is of; -1: none */
 } pc_argument;
 
 typedef struct pc_arguments {

@@ -18,10 +18,6 @@ static const char *const class_words[PC_IMPORT_CLASSES] = {
     [PC_IMPORT_NO_EFFECT] = "without effect on time and memory",
 };
 
-const char *pc_import_class_words(pc_import_class class) {
-    return class_words[class];
-}
-
 static void clear_entry(pc_import_entry *entry) {
     pc_free(entry->value);
     pc_free(entry->from);
@@ -118,10 +114,10 @@ int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t o
     return value ? strtoll(value, NULL, 10) : otherwise;
 }
 
-void pc_imported_note(pc_imported *import, pc_import_class class, const char *format, ...) {
+void pc_imported_note(pc_imported *import, pc_import_class kind, const char *format, ...) {
     char text[1024];
     va_list values;
-    pc_text *notes = &import->notes[class];
+    pc_text *notes = &import->notes[kind];
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
@@ -147,10 +143,10 @@ static void write_comment(pc_text *to, const char *text) {
 }
 
 static void write_notes(const pc_imported *import, pc_import_class last, pc_text *to) {
-    for (int class = 0; class <= (int)last; class ++) {
+    for (int kind = 0; kind <= (int)last; kind++) {
         pc_text line = {.data = NULL};
-        if (import->notes[class].size == 0) continue;
-        pc_text_printf(&line, "%s: %s.", class_words[class], import->notes[class].data);
+        if (import->notes[kind].size == 0) continue;
+        pc_text_printf(&line, "%s: %s.", class_words[kind], import->notes[kind].data);
         if (line.failed)
             to->failed = true;
         else
@@ -214,8 +210,8 @@ void pc_imported_write_model(const pc_imported *import, pc_text *to) {
 }
 
 void pc_imported_write_heading(const pc_imported *import, pc_text *to) {
-    for (int class = 0; class <= PC_IMPORT_UNKNOWN; class ++)
-        if (import->notes[class].size > 0)
-            pc_text_printf(to, "%s%s: %s", to->size ? ". " : "", class_words[class], import->notes[class].data);
+    for (int kind = 0; kind <= PC_IMPORT_UNKNOWN; kind++)
+        if (import->notes[kind].size > 0)
+            pc_text_printf(to, "%s%s: %s", to->size ? ". " : "", class_words[kind], import->notes[kind].data);
     if (!to->data) pc_text_add(to, "", 0);
 }

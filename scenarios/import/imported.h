@@ -70,10 +70,7 @@ const char *pc_imported_get(const pc_imported *import, const char *key);
 int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t otherwise);
 
 /* One more note; foreign text in it is cut and made plain. */
-void pc_imported_note(pc_imported *import, pc_import_class class, const char *format, ...) PC_PRINTF(3, 4);
-
-/* What a class is called in front of its notes: "not modelled". */
-const char *pc_import_class_words(pc_import_class class);
+void pc_imported_note(pc_imported *import, pc_import_class kind, const char *format, ...) PC_PRINTF(3, 4);
 
 /* A scenario with comments: where each value is from, and the notes. `headline` is its first line. And of the keys
  * under `model` alone a model file, with the notes that matter to a forecast. */

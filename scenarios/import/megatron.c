@@ -33,22 +33,6 @@ static const known_argument known[] = {
 };
 enum { KNOWN = sizeof known / sizeof *known };
 
-bool pc_megatron_line(int index, const char **names, pc_megatron_class *class, char what[512]) {
-    if (index >= KNOWN) return false;
-    const known_argument *line = &known[index];
-    *names = line->names;
-    *class = line->kind == NONE  ? PC_MEGATRON_NO_EFFECT
-             : line->kind == NOT ? PC_MEGATRON_NOT_MODELLED
-                                 : PC_MEGATRON_USED;
-    if (line->kind == NUMBER || line->kind == WORD)
-        snprintf(what, 512, "`%s`", line->key);
-    else if (line->key)
-        snprintf(what, 512, "`%s: %s`%s", line->key, line->words, line->kind == FLAG_OFF ? " if it is off" : "");
-    else
-        snprintf(what, 512, "%s", line->words);
-    return true;
-}
-
 /* ---- single arguments ---- */
 
 static bool is_nothing(const char *value) {
@@ -132,23 +116,31 @@ static void take_word(pc_megatron_reader *r, const known_argument *line, const p
     pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s %.40s", argument->name, argument->value);
 }
 
+/* The last argument of a line of the table, as pc_megatron_find. */
+static const pc_argument *find_of_line(const pc_megatron_reader *r, int line) {
+    for (int i = r->arguments.count; i-- > 0;)
+        if (r->arguments.list[i].known == line)
+            return is_nothing(r->arguments.list[i].value) ? NULL : &r->arguments.list[i];
+    return NULL;
+}
+
 /* Each of the line's names that is on. */
-static void note_not_modelled(pc_megatron_reader *r, const known_argument *line) {
+static void note_not_modelled(pc_megatron_reader *r, int line) {
     pc_text names = {.data = NULL};
     for (int i = 0; i < r->arguments.count; i++) {
         const pc_argument *argument = &r->arguments.list[i];
-        bool is_of_line = pc_foreign_is_one_of(argument->name, strlen(argument->name), line->names);
-        if (is_of_line && !is_off(argument->value))
+        if (argument->known == line && !is_off(argument->value))
             pc_text_printf(&names, "%s%s", names.size ? ", " : "", argument->name);
     }
     if (names.failed) r->import->failed = true;
     if (names.size > 0 && !names.failed)
-        pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s (%.200s)", line->words, names.data);
+        pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s (%.200s)", known[line].words, names.data);
     pc_text_free(&names);
 }
 
-static pc_code take_line(pc_megatron_reader *r, const known_argument *line) {
-    const pc_argument *argument = pc_megatron_find(r, line->names);
+static pc_code take_line(pc_megatron_reader *r, int index) {
+    const known_argument *line = &known[index];
+    const pc_argument *argument = find_of_line(r, index);
     if (!argument) return PC_OK;
     bool off = is_off(argument->value);
     switch (line->kind) {
@@ -162,7 +154,7 @@ static pc_code take_line(pc_megatron_reader *r, const known_argument *line) {
         take_word(r, line, argument);
         return PC_OK;
     case NOT:
-        note_not_modelled(r, line);
+        note_not_modelled(r, index);
         return PC_OK;
     case NONE:
     case USED:
@@ -171,38 +163,38 @@ static pc_code take_line(pc_megatron_reader *r, const known_argument *line) {
     return PC_OK;
 }
 
-/* Logs have "rope_fusion" where command lines have "no-rope-fusion". */
-static const known_argument *find_line(const char *name) {
+static int find_line(const char *name) {
+    size_t length = strlen(name);
     for (int i = 0; i < KNOWN; i++)
-        if (pc_foreign_is_one_of(name, strlen(name), known[i].names)) return &known[i];
-    return NULL;
+        if (pc_foreign_is_one_of(name, length, known[i].names)) return i;
+    return -1;
 }
 
+/* Logs have "rope_fusion" where command lines have "no-rope-fusion". */
 static bool is_inverse_of_known(const char *name) {
     char inverse[PC_ARGUMENT_NAME_SIZE + 4];
     snprintf(inverse, sizeof inverse, "no-%s", name);
-    return find_line(inverse) != NULL;
+    return find_line(inverse) >= 0;
 }
 
 /* Those that change nothing by their reasons, and those that nobody knows. */
 static void note_rest(pc_megatron_reader *r) {
-    int unknown = 0, many = 0;
+    int unknown = 0;
     for (int i = 0; i < r->arguments.count; i++) {
         const pc_argument *argument = &r->arguments.list[i];
-        const known_argument *line = find_line(argument->name);
-        if (line && line->kind == NONE) many++;
-        if (line || is_off(argument->value) || is_inverse_of_known(argument->name)) continue;
+        if (argument->known >= 0 || is_off(argument->value) || is_inverse_of_known(argument->name)) continue;
         if (unknown++ < NAMES_SHOWN) pc_imported_note(r->import, PC_IMPORT_UNKNOWN, "%s", argument->name);
     }
     if (unknown > NAMES_SHOWN) pc_imported_note(r->import, PC_IMPORT_UNKNOWN, "and %d more", unknown - NAMES_SHOWN);
-    for (int i = 0; i < KNOWN && many > 0; i++)
-        if (known[i].kind == NONE && pc_megatron_find(r, known[i].names))
+    for (int i = 0; i < KNOWN; i++)
+        if (known[i].kind == NONE && find_of_line(r, i))
             pc_imported_note(r->import, PC_IMPORT_NO_EFFECT, "%s", known[i].words);
 }
 
 static pc_code read_all(pc_megatron_reader *r) {
     pc_code code = PC_OK;
-    for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, &known[i]);
+    for (int i = 0; i < r->arguments.count; i++) r->arguments.list[i].known = find_line(r->arguments.list[i].name);
+    for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, i);
     if (!code) code = pc_megatron_take_model(r);
     if (!code) code = pc_megatron_take_memory(r);
     if (!code) code = pc_megatron_take_cut(r);

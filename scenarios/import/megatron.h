@@ -9,8 +9,6 @@
 #include "scenarios/import/imported.h"
 #include "scenarios/source.h"
 
-#include <stdbool.h>
-
 /* Reads `source`, whose text it takes; `import->name` is set by the caller. PC_ERROR_INPUT with file, line and argument
  * of what cannot be. */
 pc_code pc_import_megatron(pc_source *source, pc_imported *import, pc_error *error);
@@ -18,10 +16,5 @@ pc_code pc_import_megatron(pc_source *source, pc_imported *import, pc_error *err
 /* The same of a recipe of NeMo or Megatron-Bridge, YAML or JSON: what it does not say is as there, and not as
  * Megatron-LM's own defaults are. */
 pc_code pc_import_nemo(pc_source *source, pc_imported *import, pc_error *error);
-
-/* Line `index` of the table of arguments, from 0; false behind the last. `names` with '|' between; `what` is the
- * setting, with its value, or what becomes of it. All static but `what`. */
-typedef enum pc_megatron_class { PC_MEGATRON_USED, PC_MEGATRON_NOT_MODELLED, PC_MEGATRON_NO_EFFECT } pc_megatron_class;
-bool pc_megatron_line(int index, const char **names, pc_megatron_class *class, char what[512]);
 
 #endif

@@ -22,6 +22,7 @@ static int64_t number_of(const pc_megatron_reader *r, const char *key) {
 /* Parts of "Et*3|(tt|)*6tmL": one more than there are bars, those in brackets as often as is said; 0 if it is none. */
 static int64_t parts_of(const char *layout) {
     int64_t bars = 0, inner = -1;
+    if (layout[0] != 'E') return 0;
     for (const char *c = layout; *c; c++) {
         if (!strchr("EtmL|()*0123456789, ", *c)) return 0;
         if (*c == '(') inner = bars;

@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FFN_MULTIPLE = 64, GPT2_WORDS = 50257, NEMOTRON_WORDS = 256000, LLAMA2_WORDS = 32000, LAYERS_MAX = 4096 };
+enum {
+    FFN_MULTIPLE = 64,
+    GPT2_WORDS = 50257,
+    NEMOTRON_WORDS = 256000,
+    LLAMA2_WORDS = 32000,
+    LAYERS_MAX = 4096,
+    WORDS_SIZE = 512
+};
 
 static void set(pc_megatron_reader *r, const char *key, const char *from, const char *value) {
     pc_imported_set(r->import, key, from, value);
@@ -203,7 +210,8 @@ static void take_words(pc_megatron_reader *r, const char *names, const char *key
     pc_text joined = {.data = NULL};
     const pc_argument *argument = pc_megatron_find(r, names);
     if (!argument) return;
-    for (const char *at = argument->value + strspn(argument->value, between); *at; at += strspn(at, between)) {
+    for (const char *at = argument->value + strspn(argument->value, between); *at && joined.size < WORDS_SIZE;
+         at += strspn(at, between)) {
         size_t length = strcspn(at, between);
         if (pc_foreign_is_one_of(at, length, words))
             pc_text_printf(&joined, "%.*s%.*s", joined.size > 0, &join, (int)length, at);

@@ -702,7 +702,7 @@ class BadInput(Plan):
                 ("--top: 0: out of range; expected a whole number from 1 to 1000000", ["--top", "0"]),
                 ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
-                ("--format: unknown format 'xml'; expected table, csv or json", ["--format", "xml"]),
+                ("--format: unknown format 'xml'; expected table, csv, json, megatron or torchtitan", ["--format", "xml"]),
                 ("plan: unknown option '--microbatches' (did you mean --microbatch-size?); expected one that `pipecast plan --help` lists",
                  ["--microbatches", "4"])):
             with self.subTest(message):

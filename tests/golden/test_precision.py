@@ -100,8 +100,16 @@ class Precision(Command):
 
     def test_list(self):
         text = self.good("list", "precisions")
-        for name in ("bf16", "fp16", "fp8-delayed", "fp8-current", "fp8-blockwise", "mxfp8", "nvfp4", "fp8-tensorwise", "fp8-rowwise", "fp8-deepseek"):
+        for name in ("bf16", "fp16", "fp8", "fp8-block", "fp8-delayed", "fp8-current", "fp8-blockwise", "mxfp8", "nvfp4", "fp8-tensorwise", "fp8-rowwise", "fp8-deepseek"):
             self.assertIn(f"\n{name} ", "\n" + text)
+
+    def test_short_names(self):
+        """`fp8` and `fp8-block` are their recipes: the same numbers."""
+        for short, recipe in (("fp8", "fp8-delayed"), ("fp8-block", "fp8-blockwise")):
+            told = [next(csv.DictReader(io.StringIO(self.good("run", *H100, "--precision", name, "--format", "csv")))) for name in (short, recipe)]
+            self.assertEqual(told[0]["precision"], short)
+            for column in ("iteration_s", "memory_gib_max", "trace_hash"):
+                self.assertEqual(told[0][column], told[1][column])
 
     def test_refusals(self):
         self.bad(2, "--precision: fp8-current: a100-sxm-80gb has no units for fp8; expected bf16 or fp16, or a GPU whose file has matrix_fp8",

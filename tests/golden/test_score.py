@@ -97,7 +97,8 @@ class Score(unittest.TestCase):
             'pipecast: m.csv:5: a quote that does not end its field; expected "..."\n'
             "pipecast: m.csv:3: gpus: 'eight'; expected a whole number above zero\n"
             "pipecast: m.csv:7: step_s: 'fast'; expected a number above zero\n"
-            "pipecast: m.csv:6: model: ./none.yaml: No such file or directory; expected a model file (YAML) of at most 4 MiB\n"))
+            "pipecast: m.csv:6: model: ./none.yaml: No such file or directory; expected a model file (YAML) or a "
+            "config.json of at most 4 MiB\n"))
         self.assertEqual([row["status"] for row in rows], ["ok", "ok"])
         self.assertEqual(rows[0], rows[1])
 

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ["engine", "models", "storage", "scenarios", "calib", "kernels", "results", "sweep", "api", "cli"]
+ROOMS = ["engine", "models", "storage", "scenarios", "calib", "kernels", "results", "sweep", "api", "cli", "python"]
 # Of a room, the folders that one of its folders may include.
 WITHIN = {
     "models": {

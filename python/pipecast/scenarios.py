@@ -1,0 +1,185 @@
+"""Scenarios, and what their runs come to."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ._library import Handle, call, library, make, path_bytes, texts
+from .charts import Chart
+from .overrides import overrides
+from .tables import LibraryTable, Table
+from .timelines import Timeline
+from .watch import Progress, Watch, run_watched
+
+PathLike = Union[str, "os.PathLike[str]"]
+_One = ctypes.c_void_p * 1
+
+
+class Results(LibraryTable):
+    """The runs of a sweep, or plans: a row each, with the columns of `pipecast run --format csv`."""
+
+    def timeline(self, row: int = 0, title: Optional[str] = None) -> Timeline:
+        """When each pass of a row's run ran; its scenario must have asked for that with `trace=True`."""
+        handle = make(library.replay_free, library.results_replay, self._handle, range(self.row_count)[row])
+        return Timeline(handle, title or self._title_of(row), is_run=True)
+
+    def _title_of(self, row: int) -> str:
+        words = [self.value(row, name) for name in ("model", "schedule")]
+        return ", ".join(word for word in words if word)
+
+    def chart(self, x: str, y: Union[str, Sequence[str]], series: Optional[str] = None, panels: Optional[str] = None,
+              style: str = "points", title: str = "", published: bool = False) -> Chart:
+        """A chart of these runs: columns as `pipecast figure` takes them."""
+        return Chart(self, x, y, series, panels, style, title, published, self._handle)
+
+    def overrides(self, row: int = 0) -> List[str]:
+        """Of a plan: what makes its run, beside what the plan was asked for."""
+        found: List[str] = []
+        while True:
+            text = library.plan_set(self._handle, row, len(found))
+            if text is None:
+                return found
+            found.append(text.decode())
+
+
+class Scenario:
+    """Settings, and what is swept, as a list of runs.
+
+    `path` is a scenario's file; `text` is what stands in one; keyword arguments are settings: names of the options of
+    `pipecast run` with _ for -, or keys (pipecast.settings()). A list is swept. `settings` is a dict of the same, for
+    keys with dots; `sets` are KEY=VALUE as the command's `--set` takes them.
+
+    >>> cut = Scenario(model="llama3-8b", machine="dgx-h100", gpus=64, tp=[1, 2], pp=2, global_batch=256)
+    >>> len(cut)
+    2
+    >>> 0.2 < cut.run().row(0).mfu < 0.7
+    True
+    """
+
+    def __init__(self, path: Optional[PathLike] = None, *, text: Optional[str] = None,
+                 settings: Optional[Mapping[str, Any]] = None, sets: Iterable[str] = (), allow_outside: bool = False,
+                 **options: Any) -> None:
+        self._source = (path, text, overrides(options, settings, sets), allow_outside)
+        self._loaded: Optional[Handle] = None
+
+    def _arguments(self) -> Tuple[Any, ...]:
+        path, text, sets, allow_outside = self._source
+        return (path_bytes(path), None if text is None else text.encode(), texts(sets), len(sets), int(allow_outside))
+
+    @property
+    def _handle(self) -> Handle:
+        if self._loaded is None:
+            self._loaded = make(library.scenario_free, library.scenario_load, *self._arguments())
+        return self._loaded
+
+    @property
+    def name(self) -> str:
+        return library.scenario_name(self._handle).decode()
+
+    def __len__(self) -> int:
+        """How many runs it has."""
+        return library.scenario_run_count(self._handle)
+
+    @property
+    def run_names(self) -> List[str]:
+        room = ctypes.create_string_buffer(128)
+        names = []
+        for run in range(len(self)):
+            call(library.scenario_run_name, self._handle, run, room, 128)
+            names.append(room.value.decode())
+        return names
+
+    def run(self, **how: Any) -> Results:
+        """Does all of its runs: see Sweep, whose arguments it takes."""
+        return self._run_one() if not how and len(self) == 1 else Sweep([self], **how).run()
+
+    def _run_one(self) -> Results:
+        """A single run, by the caller's thread: what costs the least."""
+        sweep, results, watch = ctypes.c_void_p(), ctypes.c_void_p(), Watch()
+        call(library.sweep_create, _One(self._handle._as_parameter_), 1, ctypes.byref(sweep))
+        try:
+            with watch as number:
+                library.sweep_set_threads(sweep, 1, None)
+                library.sweep_watch(sweep, None, None, watch.warn, number)
+                call(library.sweep_run, sweep, ctypes.byref(results))
+        finally:
+            library.sweep_free(sweep)
+        return Results(Handle(results.value, library.results_free))
+
+    def plan(self, *, threads: int = 0, all_variants: bool = False, exhaustive: bool = False,
+             progress: Progress = None) -> Results:
+        """Searches for the best way to train its model: a row for each plan, the best first. No row: nothing fits."""
+        handle = make(library.plan_free, library.plan_load, *self._arguments())
+        flags = (library.constants["ALL_VARIANTS"] if all_variants else 0) | (
+            library.constants["EXHAUSTIVE"] if exhaustive else 0)
+        watch = Watch()
+        with watch as number:
+            library.plan_watch(handle, watch.stop, number)
+
+            def search() -> Handle:
+                return make(library.results_free, library.plan_run, handle, threads, flags, watch.progress, number)
+
+            return Results(run_watched(search, watch, progress))
+
+    def __repr__(self) -> str:
+        path, _, sets, _ = self._source
+        return f"Scenario({', '.join([repr(str(path))] if path else [])}{', '.join(sets)})"
+
+    def __reduce__(self) -> Any:
+        return _load_scenario, self._source
+
+
+def _load_scenario(path: Any, text: Optional[str], sets: List[str], allow_outside: bool) -> Scenario:
+    return Scenario(path, text=text, sets=sets, allow_outside=allow_outside)
+
+
+class Sweep:
+    """The runs of some scenarios, to be done.
+
+    threads: 0, one for every core. output: an HDF5 file that keeps the results; a sweep that was stopped goes on from
+    it, and runs that are there are not done again, unless `fresh`. shard: (1, 4) is the first of four equal shares.
+    progress: None, a bar in a terminal or a notebook; True or False; or a function of (done, to_do). Ctrl-C stops it.
+    """
+
+    def __init__(self, scenarios: Sequence[Scenario], *, threads: int = 0, output: Optional[PathLike] = None,
+                 fresh: bool = False, shard: Optional[Tuple[int, int]] = None, progress: Progress = None) -> None:
+        self.scenarios = list(scenarios)
+        self._how: Dict[str, Any] = {"threads": threads, "output": output, "fresh": fresh, "shard": shard}
+        self._progress = progress
+
+    def _create(self) -> Handle:
+        handles = [one._handle for one in self.scenarios]
+        array = (ctypes.c_void_p * len(handles))(*[one._as_parameter_ for one in handles])
+        handle = make(library.sweep_free, library.sweep_create, array, len(handles))
+        threads, output, shard = self._how["threads"], self._how["output"], self._how["shard"]
+        if threads:
+            call(library.sweep_set_threads, handle, threads)
+        if output is not None:
+            call(library.sweep_set_output, handle, path_bytes(output), int(self._how["fresh"]))
+        if shard is not None:
+            call(library.sweep_set_shard, handle, shard[0], shard[1])
+        return handle
+
+    def run(self) -> Results:
+        """Does them."""
+        handle = self._create()
+        watch = Watch()
+        with watch as number:
+            library.sweep_watch(handle, watch.progress, watch.stop, watch.warn, number)
+            return Results(run_watched(lambda: make(library.results_free, library.sweep_run, handle), watch,
+                                       self._progress))
+
+
+def open_results(path: PathLike) -> Results:
+    """The results in a file of `pipecast run -o` or of `sweep(output=...)`."""
+    return Results(make(library.results_free, library.results_open, path_bytes(path)))
+
+
+def merge(output: PathLike, shards: Sequence[PathLike]) -> None:
+    """Makes one results file of those of all shards of a sweep."""
+    watch = Watch()
+    with watch as number:
+        paths = (ctypes.c_char_p * len(shards))(*[path_bytes(one) for one in shards])
+        call(library.sweep_merge, path_bytes(output), paths, len(shards), watch.warn, number)
