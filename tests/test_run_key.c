@@ -19,8 +19,8 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3008, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2312, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3016, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2320, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 544 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");
