@@ -39,15 +39,20 @@ static pc_code load(const plan_request *request, double *parameters, bool *has_g
     return code;
 }
 
-/* Behind those that are larger. */
-static void sort_in(plan_models *models, int at) {
-    for (; at > 0 && models->parameters[at] > models->parameters[at - 1]; at--) {
-        plan_models before = *models;
-        memcpy(models->name[at], before.name[at - 1], sizeof *models->name);
-        memcpy(models->name[at - 1], before.name[at], sizeof *models->name);
-        models->parameters[at] = before.parameters[at - 1];
-        models->parameters[at - 1] = before.parameters[at];
-    }
+static void swap(plan_models *models, int a, int b) {
+    char name[sizeof *models->name];
+    double parameters = models->parameters[a];
+    memcpy(name, models->name[a], sizeof name);
+    memcpy(models->name[a], models->name[b], sizeof name);
+    memcpy(models->name[b], name, sizeof name);
+    models->parameters[a] = models->parameters[b];
+    models->parameters[b] = parameters;
+}
+
+/* The last one behind those that are larger. */
+static void sort_in(plan_models *models, int last) {
+    for (int at = last; at > 0 && at < PLAN_MODELS_MOST; at--)
+        if (models->parameters[at] > models->parameters[at - 1]) swap(models, at, at - 1);
 }
 
 int plan_models_list(plan_request *request, plan_models *models) {

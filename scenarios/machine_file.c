@@ -50,8 +50,10 @@ static const number_rule profile_rules[] = {
     {"profile.flash_3", SHARE, false, offsetof(pc_gpu, flash_efficiency[2])},
     {"profile.attention_backward", NUMBER, true, offsetof(pc_gpu, attention_backward)},
     {"profile.memory_efficiency", SHARE, true, offsetof(pc_gpu, memory_efficiency)},
+    {"profile.permute_efficiency", SHARE, false, offsetof(pc_gpu, permute_efficiency)},
     {"profile.unfused", NUMBER, false, offsetof(pc_gpu, unfused)},
     {"profile.kernel", TIME, true, offsetof(pc_gpu, kernel_s)},
+    {"profile.call", TIME, false, offsetof(pc_gpu, call_s)},
     {"profile.launch", TIME, true, offsetof(pc_gpu, launch_s)},
     {"profile.estimated_error", SHARE, true, offsetof(pc_gpu, estimated_error)},
 };

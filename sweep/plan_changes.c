@@ -277,8 +277,8 @@ static int compare_effects(const void *left, const void *right) {
 
 /* What no plan comes through is the most. */
 static double effect_of(const pc_plan_asker *asker, const pc_plan_row *best, const pc_plan_row *row) {
-    double change = pc_plan_row_change(asker->request.objectives[0], best, row);
-    return isnan(change) ? INFINITY : fabs(change);
+    double more = pc_plan_row_change(asker->request.objectives[0], best, row);
+    return isnan(more) ? INFINITY : fabs(more);
 }
 
 /* Blocks of `size` rows of one thing, the one with the largest effect first. */
@@ -290,8 +290,8 @@ static pc_code sort(const pc_plan_asker *asker, const pc_plan_row *best, int siz
     if (!sorted) return pc_error_no_memory(error);
     for (int i = 0; i < things; i++) {
         const pc_plan_row *rows = &cells->rows[(ptrdiff_t)i * size];
-        order[i] =
-            (ranked){(int64_t)i * size, fmax(effect_of(asker, best, &rows[0]), effect_of(asker, best, &rows[1]))};
+        double less = effect_of(asker, best, &rows[0]), more = effect_of(asker, best, &rows[1]);
+        order[i] = (ranked){(int64_t)i * size, less > more ? less : more};
     }
     qsort(order, (size_t)things, sizeof *order, compare_effects);
     for (int i = 0; i < things; i++)

@@ -175,7 +175,7 @@ pc_code plan_cells_start(const pc_plan_asker *asker, const pc_plan_axis *axes, i
 static void name_cell(const pc_plan_cells *cells, const int index[PC_PLAN_CELL_AXES], pc_plan_row *row,
                       char name[PC_LABEL_SIZE]) {
     int used = 0, named = snprintf(name, PC_LABEL_SIZE, "%s", pc_plan_part_name(cells->part));
-    for (int i = 0; i < cells->axis_count; i++) {
+    for (int i = 0; i < cells->axis_count && i < PC_PLAN_CELL_AXES; i++) {
         const char *value = cells->value[i][index[i]];
         used += snprintf(row->what + used, sizeof row->what - (size_t)used, "%s%.40s %.20s", i ? ", " : "",
                          cells->axis[i], value);
@@ -192,7 +192,8 @@ static pc_code add_cell(const pc_plan_asker *asker, const pc_plan_axis *axes, co
     pc_plan_row *row = &cells->rows[cells->count];
     char name[PC_LABEL_SIZE];
     *row = (pc_plan_row){.part = cells->part, .factor = NAN};
-    for (int i = 0; i < cells->axis_count; i++) pc_plan_axis_narrow(asker->scenario, &axes[i], index[i], &space);
+    for (int i = 0; i < cells->axis_count && i < PC_PLAN_CELL_AXES; i++)
+        pc_plan_axis_narrow(asker->scenario, &axes[i], index[i], &space);
     name_cell(cells, index, row, name);
     pc_code code = plan_cell_make(asker, &space, name, row, error);
     if (!code) cells->count++;

@@ -120,6 +120,9 @@ void random_experts(test_random *random, pc_model *model, pc_cut *cut) {
     model->experts.pads_to_capacity = model->experts.capacity_factor > 0 && coin(random);
     model->mtp_layers = coin(random) ? 0 : test_between(random, 1, 3);
     model->has_attention_sinks = coin(random);
+    test_random own = {random->state ^ 61}; /* what came later leaves the others' draws as they are */
+    model->scales_rotary = coin(&own);
+    if (coin(&own)) model->experts.activation_clamp = 7;
     if (coin(random)) draw_latent(random, model);
     if (cut->tp > 1) cut->sequence_parallel = true;
     cut->etp = coin(random) ? 0 : 1;

@@ -235,24 +235,89 @@ static grouped_kernels count_kernels(const pc_operations *pass) {
     return found;
 }
 
+static const pc_model small_mixture = {.layers = 1,
+                                       .hidden = 64,
+                                       .ffn_hidden = 32,
+                                       .heads = 2,
+                                       .kv_heads = 2,
+                                       .head_dim = 32,
+                                       .vocab = 128,
+                                       .vocab_multiple = 1,
+                                       .positions = PC_POSITIONS_ROTARY,
+                                       .mlp = PC_MLP_SWIGLU,
+                                       .attention = PC_ATTENTION_FLASH,
+                                       .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = 32}};
+static const pc_cut small_cut = {
+    .tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = 256};
+
+/* Bytes and launches of what has the name. */
+static pc_operation_sums sum_of(const pc_model *model, const pc_cut *cut, pc_pass_kind kind, const char *name) {
+    const pc_part part = {.layers = 1, .expert_layers = 1};
+    pc_operations pass = pass_of(model, cut, &part, kind);
+    pc_operation_sums sum = {0};
+    for (int n = 0; n < pass.count; n++) {
+        if (strcmp(pass.list[n].name, name) != 0) continue;
+        sum.bytes += pass.list[n].bytes;
+        sum.launches += pass.list[n].launches;
+    }
+    return sum;
+}
+
+static void check_kernels(const pc_model *model, const pc_cut *cut, const char *name, const int64_t expected[4]) {
+    pc_operation_sums f = sum_of(model, cut, PC_PASS_F, name), b = sum_of(model, cut, PC_PASS_BW, name);
+    assert_int_equal(f.bytes, expected[0]);
+    assert_int_equal(f.launches, expected[1]);
+    assert_int_equal(b.bytes, expected[2]);
+    assert_int_equal(b.launches, expected[3]);
+}
+
+/* GPT-OSS's: 512 rows of 64 numbers, gate and up of 64. Cut off: 8 bytes a number of gate and up, and 10 back. A bias
+ * of the last product: 12 bytes a number and 16 back, of 8 experts 2 kernels each and 4 back, and one that joins them;
+ * with probabilities of 32 bits 28 and 40, a kernel more, and 5 back. Rotations of 256 tokens x 2 x 64 queries and
+ * keys: 24 bytes and 26. Nothing of experts where operations are fused. */
+static void test_kernels_beside_fused_ones(void **state) {
+    (void)state;
+    enum { ROWS = 512, ROTATED = 256 * 2 * 64 };
+    pc_model model = small_mixture;
+    pc_cut cut = small_cut;
+    check_kernels(&model, &cut, "expert_clamp", (int64_t[]){0, 0, 0, 0});
+    check_kernels(&model, &cut, "expert_bias", (int64_t[]){0, 0, 0, 0});
+    check_kernels(&model, &cut, "rotary", (int64_t[]){4 * ROTATED, 2, 4 * ROTATED, 2});
+    model.experts.activation_clamp = 7;
+    model.has_bias = model.scales_rotary = true;
+    check_kernels(&model, &cut, "expert_clamp", (int64_t[]){8 * ROWS * 64, 3, 10 * ROWS * 64, 3});
+    check_kernels(&model, &cut, "expert_bias", (int64_t[]){12 * ROWS * 64, 17, 16 * ROWS * 64, 33});
+    check_kernels(&model, &cut, "rotary", (int64_t[]){24 * ROTATED, 24, 26 * ROTATED, 14});
+    cut.dispatcher = PC_DISPATCHER_HYBRIDEP;
+    check_kernels(&model, &cut, "expert_bias", (int64_t[]){28 * ROWS * 64, 18, 40 * ROWS * 64, 42});
+    cut.fuses_operations = true;
+    check_kernels(&model, &cut, "expert_clamp", (int64_t[]){0, 0, 0, 0});
+    check_kernels(&model, &cut, "expert_bias", (int64_t[]){0, 0, 0, 0});
+}
+
+/* Rows with room between experts, for products in 8 bits: DeepEP's are copied, HybridEP's come so. */
+static void test_padding_by_dispatcher(void **state) {
+    (void)state;
+    pc_model model = small_mixture;
+    pc_cut cut = small_cut;
+    model.low =
+        (pc_low_precision){.name = "example", .product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8}, .copies = 1};
+    cut.dp = cut.ep = 2;
+    for (pc_dispatcher d = PC_DISPATCHER_ALLGATHER; d <= PC_DISPATCHER_HYBRIDEP; d++) {
+        cut.dispatcher = d;
+        int64_t bytes = d == PC_DISPATCHER_HYBRIDEP ? 0 : 2 * 2 * 512 * 64, launches = bytes > 0;
+        check_kernels(&model, &cut, "padding", (int64_t[]){bytes, launches, bytes, launches});
+    }
+}
+
 /* One layer of E experts on one GPU. A grouped product is E kernels, and one where operations are fused. In 8 bits rows
  * are copied twice in F and twice in B, 2 x 2 bytes a number of tokens x topk x h; not in 16 bits, and not where
  * operations are fused. */
 static void test_kernels_of_experts(void **state) {
     (void)state;
     const int64_t rows = 256 * 2, h = 64;
-    pc_model model = {.layers = 1,
-                      .hidden = h,
-                      .ffn_hidden = 32,
-                      .heads = 2,
-                      .kv_heads = 2,
-                      .head_dim = 32,
-                      .vocab = 128,
-                      .vocab_multiple = 1,
-                      .mlp = PC_MLP_SWIGLU,
-                      .attention = PC_ATTENTION_FLASH,
-                      .experts = {.num_experts = 8, .topk = 2, .ffn_hidden = 32}};
-    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 1, .microbatches = 1, .seq_len = 256};
+    pc_model model = small_mixture;
+    pc_cut cut = small_cut;
     pc_part part = {.layers = 1, .expert_layers = 1};
     for (int is_low = 0; is_low < 2; is_low++) {
         for (int fuses = 0; fuses < 2; fuses++) {
@@ -500,6 +565,8 @@ int main(void) {
         cmocka_unit_test(test_grouped_products),
         cmocka_unit_test(test_rows_of_8_bits),
         cmocka_unit_test(test_casts_of_latents),
+        cmocka_unit_test(test_kernels_beside_fused_ones),
+        cmocka_unit_test(test_padding_by_dispatcher),
         cmocka_unit_test(test_kernels_of_experts),
         cmocka_unit_test(test_memory_of_mixtral),
         cmocka_unit_test(test_modules_again),

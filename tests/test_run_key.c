@@ -19,12 +19,12 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3016, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2320, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 544 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 536 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
+_Static_assert(sizeof(pc_run_spec) == 3056, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2360, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 736 && sizeof(pc_gpu) == 392, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 200, "a new field of costs");
 #endif
@@ -61,9 +61,10 @@ typedef struct field {
         ITERATION_REAL(member.power_w), ITERATION(member.tile_m), ITERATION(member.tile_n),                            \
         ITERATION_REAL(member.gemm_efficiency), ITERATION_REAL(member.gemm_ramp_k),                                    \
         ITERATION_REAL(member.attention_efficiency), ITERATION_REAL(member.flash_efficiency[0]),                       \
-        ITERATION_REAL(member.flash_efficiency[1]), ITERATION_REAL(member.flash_efficiency[2]),                        \
-        ITERATION_REAL(member.unfused), ITERATION_REAL(member.attention_backward),                                     \
-        ITERATION_REAL(member.memory_efficiency), ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s),    \
+        ITERATION_REAL(member.flash_efficiency[1]), ITERATION_REAL(member.permute_efficiency),                         \
+        ITERATION_REAL(member.flash_efficiency[2]), ITERATION_REAL(member.unfused),                                    \
+        ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
+        ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.call_s),               \
         ITERATION_REAL(member.estimated_error)
 
 /* Of both sorts of runs. */
@@ -148,12 +149,14 @@ static const field of_cluster[] = {
     ITERATION(model.experts.has_shared_gate),
     ITERATION(model.experts.pads_to_capacity),
     ITERATION_REAL(model.experts.capacity_factor),
+    ITERATION_REAL(model.experts.activation_clamp),
     ITERATION(model.mla.q_lora_rank),
     ITERATION(model.mla.kv_lora_rank),
     ITERATION(model.mla.qk_nope_head_dim),
     ITERATION(model.mla.qk_rope_head_dim),
     ITERATION(model.mla.v_head_dim),
     ITERATION(model.has_attention_sinks),
+    ITERATION(model.scales_rotary),
     ITERATION(model.mtp_layers),
     ITERATION(cut.ep),
     ITERATION(cut.etp),

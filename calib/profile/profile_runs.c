@@ -21,7 +21,7 @@ static bool is_cast(const char *function) {
 
 /* Dropout alone is the bias-dropout-residual kernel's work, byte for byte. */
 static const char *family_of(const char *function) {
-    if (is_cast(function)) return "copy";
+    if (is_cast(function) || strcmp(function, "permute") == 0) return "copy";
     return strcmp(function, "dropout") == 0 ? "residual" : function;
 }
 

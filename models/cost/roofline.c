@@ -3,6 +3,7 @@
 #include "engine/numbers.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* ---- matrix products ---- */
 
@@ -17,6 +18,12 @@ static int64_t tiles_of(const pc_operation *gemm, const tiling *tile) {
 
 static double memory_s(const pc_gpu *gpu, double bytes) {
     return bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
+}
+
+/* Rows that are gathered and scattered go slower than numbers that lie in a row. */
+static double slower(const pc_gpu *gpu, const pc_operation *operation) {
+    bool permutes = operation->function && strcmp(operation->function, "permute") == 0;
+    return permutes && gpu->permute_efficiency > 0.0 ? gpu->memory_efficiency / gpu->permute_efficiency : 1.0;
 }
 
 /* The datasheet's rate of a format. A processor without units for it would compute in 16 bits. */
@@ -152,7 +159,7 @@ static double gaps(const pc_operation *operation) {
 static pc_estimate roofline_kernel(const void *self, const pc_operation *operation) {
     const pc_gpu *gpu = self;
     double compute = compute_s(gpu, operation);
-    double memory = memory_s(gpu, bytes_of(gpu, operation));
+    double memory = memory_s(gpu, bytes_of(gpu, operation)) * slower(gpu, operation);
     double seconds = gaps(operation) * gpu->kernel_s + (compute > memory ? compute : memory);
     return (pc_estimate){seconds, seconds * gpu->estimated_error};
 }

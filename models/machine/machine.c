@@ -80,8 +80,10 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"flash_3", x->flash_efficiency[2], FRACTION_OR_ZERO},
         {"attention_backward", x->attention_backward, POSITIVE},
         {"memory_efficiency", x->memory_efficiency, FRACTION},
+        {"permute_efficiency", x->permute_efficiency, FRACTION_OR_ZERO},
         {"unfused", x->unfused, NOT_NEGATIVE},
         {"kernel", x->kernel_s, NOT_NEGATIVE},
+        {"call", x->call_s, NOT_NEGATIVE},
         {"launch", x->launch_s, NOT_NEGATIVE},
         {"estimated_error", x->estimated_error, NOT_NEGATIVE},
     };

@@ -53,8 +53,10 @@ typedef struct pc_gpu {
     double flash_efficiency[3];  /* the same of FlashAttention 1, 2 and 3; 0: not known */
     double attention_backward;   /* times as long a FLOP as forward ones */
     double memory_efficiency;    /* of memory_bytes_per_s */
+    double permute_efficiency;   /* likewise of copies of rows into the order of their experts and back; 0: the same */
     double unfused; /* how many times the bytes of fused kernels those between matrices move; 0: once, they are fused */
     double kernel_s;        /* what every kernel takes beside its work, on the GPU */
+    double call_s;          /* host time of a framework's operator, with its first kernel; 0: launch_s */
     double launch_s;        /* host time a kernel: a pass takes no less than its launches */
     double estimated_error; /* standard error of a pass's time, relative */
     /* Where the kernels are measured ones: the profile of the library that answers before the roofline does. */

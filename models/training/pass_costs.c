@@ -7,6 +7,9 @@
  * longer than the kernels beside them. A pass that is bound by its launches thus has its GPU idle for L - K, and hides
  * collectives there, too, of whichever kind.
  *
+ * Where the host waits for counts of tokens (host_waits.h), K has what the GPU waits for it then, in which no
+ * collective hides: max(L, K + W + E).
+ *
  * No faster kernel or collective makes that longer. Of a kernel k with a collective a beside it, K + E counts
  * k + max(a - k, 0) = max(k, a), and of all others their sum. So the pass is made of sums and maxima of times alone.
  * (Windows of length k against a pass of max(L, K) would not do: a shorter k would hide less of a, and L stay. Nor
@@ -15,6 +18,7 @@
 
 #include "models/cost/dispatch.h"
 #include "models/training/graph_pools.h"
+#include "models/training/host_waits.h"
 #include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
 #include "models/workload/offload_choice.h"
@@ -179,12 +183,13 @@ static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, co
     if (code) return code;
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &operations);
     double host_s = pc_outline_host_s(outline, part, kind, sum.launch_bound_s);
-    double compute_s = sum.kernel_s > host_s ? sum.kernel_s : host_s;
+    double waits_s = pc_host_waits_s(outline, &operations), idle_s = fmax(host_s - sum.kernel_s, 0);
+    double compute_s = sum.kernel_s + fmax(idle_s, waits_s);
     *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,
                            .compute_s = compute_s,
                            .standard_error_s = sum.standard_error,
                            .flops = (double)pc_operations_sum(&operations).flops};
-    add_collectives(outline, memo, &operations, compute_s - sum.kernel_s, pass);
+    add_collectives(outline, memo, &operations, fmax(idle_s - waits_s, 0), pass);
     return pc_outline_has_units(outline) ? pc_outline_share_kernels(outline, &part->part, kind, pass, error) : PC_OK;
 }
 

@@ -42,11 +42,12 @@ typedef struct pc_experts {
     int64_t first_dense;                      /* layers in front that have none (first_k_dense_replace) */
     int64_t layer_freq; /* behind those, the first and every so many-th has them (moe_layer_freq); 0 as 1: all */
     pc_router_score score;
-    bool has_router_bias;   /* a number an expert: of the product, or added where experts are chosen */
-    bool has_shared_gate;   /* the shared experts' output is scaled by one more product, h x 1 (Qwen 2 MoE) */
-    bool pads_to_capacity;  /* every expert gets its capacity in rows, empty ones with the others */
-    double capacity_factor; /* an expert takes so many times its balanced share of a rank's tokens and drops the rest
-                             * (moe_expert_capacity_factor); 0: none is dropped */
+    bool has_router_bias;    /* a number an expert: of the product, or added where experts are chosen */
+    bool has_shared_gate;    /* the shared experts' output is scaled by one more product, h x 1 (Qwen 2 MoE) */
+    bool pads_to_capacity;   /* every expert gets its capacity in rows, empty ones with the others */
+    double activation_clamp; /* gate and linear part are cut off at so much (activation_func_clamp_value); 0: not */
+    double capacity_factor;  /* an expert takes so many times its balanced share of a rank's tokens and drops the rest
+                              * (moe_expert_capacity_factor); 0: none is dropped */
 } pc_experts;
 
 /* Multi-latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). All zero: none. A head's queries and keys are

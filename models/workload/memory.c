@@ -351,8 +351,9 @@ pc_wide pc_working_on_context(const pc_slice *x) {
 /* A gathered sequence stands in one buffer, matrix after matrix; in two where inputs are kept gathered
  * (pc_tp_inputs). */
 pc_wide pc_gathered_sequence(const pc_slice *slice) {
-    int buffers = slice->keeps_gathered ? 2 : 1;
-    return slice->is_sequence_cut ? buffers * 2 * (pc_wide)slice->tokens * slice->hidden : 0;
+    pc_wide buffer = 2 * (pc_wide)slice->tokens * slice->hidden;
+    if (!slice->is_sequence_cut) return 0;
+    return slice->keeps_gathered ? 2 * buffer : buffer;
 }
 
 /* The largest tensor of a loss: logits in fp32, or in 16 bits, of a piece if it has pieces. */

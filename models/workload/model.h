@@ -72,6 +72,7 @@ typedef struct pc_model {
     pc_experts experts;       /* num_experts 0: all layers are dense */
     pc_mla mla;               /* kv_lora_rank 0: heads have queries, keys and values of their own, as above */
     bool has_attention_sinks; /* a number a head, which the softmax's sum has beside the scores (GPT-OSS) */
+    bool scales_rotary;       /* rotations also scale, by YaRN's concentration factor (arXiv 2309.00071) */
     int64_t mtp_layers; /* multi-token prediction (mtp_num_layers): as many more layers, each with a projection 2h x
                          * h, three norms, and the embedding and the head that the model has (arXiv 2412.19437) */
 } pc_model;

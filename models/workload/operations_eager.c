@@ -42,10 +42,26 @@ void pc_add_eager_norm_backward(pc_builder *b, const char *name, pc_wide element
                   count * rms_norm_backward.launches);
 }
 
+/* Megatron-LM's rotations that scale (YaRN's concentration factor), which no fused kernel does
+ * (megatron/core/models/common/embeddings/rope_utils.py, _apply_rotary_pos_emb_bshd). Times cosines: 2 + 2. The half
+ * with its sign turned, 1 + 1, and put behind the other half, 2 + 2; times sines, 2 + 2. Their sum: 2 + 2 + 2. Put
+ * before what is not rotated, 2 + 2. Cosines and sines are a number a token: 6 kernels.
+ * Back: times cosines and sines, 4 + 4; the sign, 1 + 1; two halves joined, 2 + 2; both gradients added, 6; and spread
+ * over what was cut off, 2 + 2 + 2. */
+static const steps scaled_rotary = {4 + 2 + 4 + 4 + 6 + 4, 6 + 6}, scaled_rotary_backward = {8 + 2 + 4 + 6 + 6, 7};
+
+static void rotate(pc_builder *b, steps each) {
+    pc_wide tokens = b->slice.tokens;
+    add(b, "rotary", "rotary", tokens * (b->slice.query + b->slice.key), (steps){each.bytes, 2 * each.launches});
+}
+
 /* Queries and keys one after the other. */
 void pc_add_eager_rotary(pc_builder *b) {
-    pc_wide tokens = b->slice.tokens;
-    add(b, "rotary", "rotary", tokens * (b->slice.query + b->slice.key), (steps){rotary.bytes, 2 * rotary.launches});
+    rotate(b, rotary);
+}
+
+void pc_add_scaled_rotary(pc_builder *b) {
+    rotate(b, b->is_backward ? scaled_rotary_backward : scaled_rotary);
 }
 
 /* repeat_kv: keys and values are copied for every head of the queries; the way back adds up what comes of the copies.

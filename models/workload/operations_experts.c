@@ -134,14 +134,14 @@ static pc_wide copied(const pc_builder *b, int64_t tokens, int64_t rows) {
 }
 
 static void copy_rows(pc_builder *b, const char *name, int64_t tokens, int64_t rows) {
-    add(b, name, "copy", copied(b, tokens, rows), 2, 1);
+    add(b, name, "permute", copied(b, tokens, rows), 2, 1);
 }
 
 /* Of what was dispatched, which may be of 8 bits. */
 static void copy_dispatched(pc_builder *b, int64_t tokens, int64_t rows) {
     pc_gemm_role role = b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD;
     if (!comes_low(b, role)) return copy_rows(b, "permute", tokens, rows);
-    add(b, "permute", "copy", pc_low_bytes(b, role, copied(b, tokens, rows)), 1, 1);
+    add(b, "permute", "permute", pc_low_bytes(b, role, copied(b, tokens, rows)), 1, 1);
 }
 
 static bool permutes_first(const pc_builder *b) {
@@ -161,13 +161,15 @@ static void scatter(pc_builder *b, pc_operation_kind kind, const char *name, sha
 }
 
 /* Products in few bits take multiples of 16 or 32 rows of an expert: TEGroupedMLP copies rows to places with room
- * between experts, and back behind the products (fp8_padding, fp8_unpadding). The operation fuser takes them as they
- * are, and where every expert has its capacity, a multiple of 32, nothing is copied. */
+ * between experts, and back behind the products (fp8_padding, fp8_unpadding). HybridEP leaves the room as it brings
+ * them (pad_multiple of token_dispatcher.py's _HybridEPManager). The operation fuser takes them as they are, and where
+ * every expert has its capacity, a multiple of 32, nothing is copied. */
 static void pad_rows(pc_builder *b, const char *name) {
     const pc_expert_slice *e = &b->slice.experts;
     bool is_low = pc_product_format_is_low(pc_low_format(b, b->is_backward ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD));
     bool is_even = b->model->experts.pads_to_capacity && e->rows % (PADDED_ROWS * e->experts) == 0;
-    if (is_low && !is_even && !b->slice.fuses_operations) copy_rows(b, name, e->rows, e->rows);
+    bool comes_padded = b->dispatcher == PC_DISPATCHER_HYBRIDEP && e->ranks > 1;
+    if (is_low && !is_even && !comes_padded && !b->slice.fuses_operations) copy_rows(b, name, e->rows, e->rows);
 }
 
 /* And back. */
@@ -199,6 +201,41 @@ static void activate(pc_builder *b, const char *name, pc_wide rows, int64_t up, 
     pc_wide elements = b->is_backward ? rows * (ffn + 2 * (pc_wide)up) : rows * (up + ffn);
     cast_activation(b, rows * up);
     add(b, name, activation_of(b), elements, 2, 1);
+}
+
+/* Gate and linear part are cut off and joined again, one operator each, in front of the fused activation
+ * (megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl): 2 + 2, and 2 + 2. Back: of the cut, its
+ * input and both gradients, 2 + 2 + 2; of the halves, 2 + 2. The operation fuser does it in its activation. */
+static bool clamps(const pc_builder *b) {
+    return b->model->experts.activation_clamp > 0 && !b->slice.fuses_operations;
+}
+
+static void clamp(pc_builder *b) {
+    const pc_expert_slice *e = &b->slice.experts;
+    if (clamps(b)) add(b, "expert_clamp", "copy", (pc_wide)e->rows * e->up, b->is_backward ? 6 + 4 : 4 + 4, 3);
+}
+
+static void activate_experts(pc_builder *b) {
+    const pc_expert_slice *e = &b->slice.experts;
+    if (!b->is_backward) clamp(b);
+    activate(b, "expert_activation", e->rows, e->up, e->ffn);
+    if (b->is_backward) clamp(b);
+}
+
+/* The last product's bias, times a row's probability, is added by TEGroupedMLP expert by expert, by torch's operators:
+ * t + b * p, what comes of all experts joined (megatron/core/transformer/moe/experts.py, _apply_bias). DeepEP's
+ * probabilities have 32 bits (token_dispatcher.py), and with them all of it: 4; 2 + 4 + 4; joined, 4 + 4; to 16 bits,
+ * 4 + 2. Others have the logits' 16 (moe_router_dtype is none): 2; 2 + 2 + 2; 2 + 2.
+ * Back: the gradient to 32 bits, 2 + 4, and of each expert to 16, 4 + 2; times p and summed over rows for b, times b
+ * and summed over columns for p, (4 + 4 + 4) each; joined, 2 + 2. In 16 bits: (2 + 2 + 2) each, and 2 + 2. */
+static void add_expert_bias(pc_builder *b) {
+    const pc_expert_slice *e = &b->slice.experts;
+    bool is_wide = b->dispatcher == PC_DISPATCHER_DEEPEP || b->dispatcher == PC_DISPATCHER_HYBRIDEP;
+    int forward = is_wide ? 4 + 10 + 8 + 6 : 2 + 6 + 4, backward = is_wide ? 6 + 6 + 2 * 12 + 4 : 2 * 6 + 4;
+    int each = b->is_backward ? (is_wide ? 5 : 4) : 2, all = is_wide ? 2 : 1;
+    if (!b->model->has_bias || b->slice.fuses_operations) return;
+    add(b, "expert_bias", "add", (pc_wide)e->rows * b->slice.hidden, b->is_backward ? backward : forward,
+        each * (int)e->experts + all);
 }
 
 static void route(pc_builder *b) {
@@ -307,9 +344,10 @@ static void add_routed_forward(pc_builder *b, bool overlaps) {
     pad_rows(b, "padding");
     pc_add_input_cast(b, &up, PC_MAKER_OTHER);
     pc_add_forward(b, &up);
-    activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+    activate_experts(b);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
+    add_expert_bias(b);
     pad_rows(b, "unpadding");
     collect(b, PC_OPERATION_COMBINE, "combine", overlaps ? add_shared_second : NULL, no_backward);
 }
@@ -346,8 +384,9 @@ void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     if (overlaps) begin_shared_backward(b);
     if (passes.b) scatter(b, PC_OPERATION_DISPATCH, "combine", overlaps ? add_shared_second_backward : NULL, passes);
     if (passes.b) pad_rows(b, "unpadding");
+    if (passes.b) add_expert_bias(b);
     add_grouped_backward(b, &down, PC_MAKER_OTHER, passes);
-    if (passes.b) activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+    if (passes.b) activate_experts(b);
     add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
     if (passes.b) pad_rows(b, "padding");
     if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch", overlaps ? add_shared_first_backward : NULL, passes);
@@ -362,11 +401,10 @@ void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
 /* ---- modules ---- */
 
 void pc_add_experts_again(pc_builder *b, int32_t modules) {
-    const pc_slice *x = &b->slice;
     pc_matrix down = expert_down(b);
     if (modules & PC_RECOMPUTES_MOE) return pc_add_experts_forward(b, PC_MAKER_OTHER);
     if (modules & PC_RECOMPUTES_MOE_ACT) {
-        activate(b, "expert_activation", x->experts.rows, x->experts.up, x->experts.ffn);
+        activate_experts(b);
         pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     }
     if (modules & PC_RECOMPUTES_SHARED_EXPERTS && has_shared(b)) add_shared_forward(b, PC_MAKER_OTHER);

@@ -135,6 +135,7 @@ static void add_rotary(pc_builder *b) {
     bool is_rotary = b->model->positions == PC_POSITIONS_ROTARY;
     if (b->is_eager && is_rotary) pc_add_eager_rotary(b);
     if (b->is_eager) return pc_add_eager_heads(b);
+    if (is_rotary && b->model->scales_rotary) return pc_add_scaled_rotary(b);
     if (is_rotary) add(b, "rotary", "rotary", (pc_wide)b->slice.tokens * (b->slice.query + b->slice.key), 2 + 2, 2);
 }
 

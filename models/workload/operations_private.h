@@ -206,6 +206,7 @@ void pc_add_experts_again(pc_builder *b, int32_t modules);
 void pc_add_eager_norm(pc_builder *b, const char *name, pc_wide elements, int count);
 void pc_add_eager_norm_backward(pc_builder *b, const char *name, pc_wide elements, int count);
 void pc_add_eager_rotary(pc_builder *b);
+void pc_add_scaled_rotary(pc_builder *b); /* the same where rotations scale: no fused kernel does */
 void pc_add_eager_heads(pc_builder *b);
 void pc_add_eager_gated(pc_builder *b); /* SwiGLU, GeGLU */
 void pc_add_eager_squared_relu(pc_builder *b);

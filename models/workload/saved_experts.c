@@ -66,12 +66,16 @@ static void add_routed(const pc_model *model, const pc_slice *slice, pc_product_
                        pc_saved_list *saved) {
     const pc_expert_slice *x = &slice->experts;
     pc_wide rows = x->held_rows;
+    bool clamps = model->experts.activation_clamp > 0 && !slice->fuses_operations;
     pc_saved_add_again(saved, "router_scores", PC_MODULE_MLP_UP, 4 * (pc_wide)x->tokens * model->experts.num_experts,
                        PC_FOR_B, drops->all, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "expert_up_input", PC_MODULE_MLP_UP, pc_saved_operand(format, rows * slice->hidden),
                        PC_FOR_W, drops->all, PC_MODULE_MLP_DOWN);
-    pc_saved_add_again(saved, "expert_act_input", PC_MODULE_MLP_ACT, act_bytes(slice) * rows * x->up, PC_FOR_B,
-                       drops->all, PC_MODULE_MLP_DOWN);
+    pc_saved_add_again(saved, "expert_act_input", PC_MODULE_MLP_ACT, (clamps ? 2 : act_bytes(slice)) * rows * x->up,
+                       PC_FOR_B, drops->all, PC_MODULE_MLP_DOWN);
+    if (clamps) /* a copy that is cut off, beside what it was */
+        pc_saved_add_again(saved, "expert_act_clamped", PC_MODULE_MLP_ACT, act_bytes(slice) * rows * x->up, PC_FOR_B,
+                           drops->act, PC_MODULE_MLP_DOWN);
     pc_saved_add_again(saved, "expert_down_input", PC_MODULE_MLP_DOWN, pc_saved_operand(format, rows * x->ffn),
                        PC_FOR_W, drops->act, PC_MODULE_MLP_DOWN);
 }

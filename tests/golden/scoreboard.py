@@ -463,11 +463,11 @@ UNKNOWN = "not known"
 # The first that fits a row explains it. What is said of programs is read from their source, which is named on the page.
 EXPLANATIONS = [
     (lambda row: has_experts(row) and row["file"] == "megatron_bridge_ablations",
-     "one microbatch a step, whose host waits for counts of tokens in every layer, which is not counted"),
+     "one microbatch a step, bound by the host: Python of modules and optimizer, whose time is not known"),
     (lambda row: has_experts(row) and row["file"] == "megatron_bridge_verification_cards" and row["task"] != "pretrain_performance",
      "a run that checks a recipe: not made for speed"),
     (lambda row: "qwen3_30b" in row["model"].lower() and gpu(row) == "B200" and row["mbs"] == "1",
-     "four sequences a microbatch take 1.45 times as long as one: its host decides, whose wait for counts of tokens is not counted"),
+     "four sequences a microbatch take 1.45 times as long as one: its host decides, whose Python of 16 experts' products is not counted"),
     (lambda row: "qwen3_235b" in row["model"].lower() and gpu(row) == "B300" and row["release"].startswith("NeMo 26.02"),
      "a young recipe: 26.04.01 takes less than half as long, with two sequences a microbatch"),
     (lambda row: has_experts(row) and row["release"] == "v25.05" and "deepseek" in row["model"],

@@ -1,0 +1,40 @@
+#include "models/training/host_waits.h"
+
+#include "engine/numbers.h"
+#include "models/training/pass_costs.h"
+
+double pc_host_operation_s(const pc_gpu *gpu, const pc_operation *operation) {
+    if (operation->launches == 0) return 0;
+    double call_s = pc_max(gpu->call_s, gpu->launch_s);
+    return call_s + (operation->launches - 1) * gpu->launch_s;
+}
+
+static double gpu_s(const pc_outline *outline, const pc_operation *x) {
+    if (pc_operation_is_collective(x)) return pc_outline_course(outline, x).seconds;
+    return outline->cost.kernel(outline->cost.self, x).seconds;
+}
+
+/* The copy of the counts, a kernel and its launch, is what the host waits for. */
+static double of_layer(const pc_outline *outline, const pc_operations *operations, int first) {
+    const pc_gpu *gpu = &outline->spec->machine.gpu;
+    double host_s = gpu->kernel_s + gpu->launch_s, device_s = 0, idle_s = 0;
+    for (int i = first; i < operations->count; i++) {
+        const pc_operation *x = &operations->list[i];
+        if (x->repeat != operations->list[first].repeat || x->role != PC_GEMM_FORWARD) break;
+        host_s += pc_host_operation_s(gpu, x);
+        idle_s = pc_max(idle_s, host_s - device_s);
+        device_s += gpu_s(outline, x);
+    }
+    return idle_s;
+}
+
+double pc_host_waits_s(const pc_outline *outline, const pc_operations *operations) {
+    double seconds = 0;
+    if (outline->cost.launch_s == 0 || outline->spec->model.experts.pads_to_capacity) return 0;
+    for (int i = 0; i < operations->count; i++) {
+        const pc_operation *x = &operations->list[i];
+        if (x->kind == PC_OPERATION_DISPATCH && x->role == PC_GEMM_FORWARD)
+            seconds += (double)x->repeat * of_layer(outline, operations, i);
+    }
+    return seconds;
+}

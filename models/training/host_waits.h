@@ -1,0 +1,25 @@
+/* host_waits.h: what a pass loses because the host waits for counts of tokens. Private to models/training/.
+ *
+ * A layer of experts without dropped tokens gives experts as many rows as tokens chose them. The host needs these
+ * counts before it can launch what works on the rows: Megatron-LM copies them and waits (token_dispatcher.py,
+ * _maybe_dtoh_and_synchronize at "before_ep_alltoall" of the alltoall dispatcher; DeepEP's dispatch waits for its
+ * counts, and of HybridEP's TEGroupedMLP calls tokens_per_expert.tolist()). So it has launched nothing ahead there, and
+ * operation by operation the GPU waits for the host or works:
+ *
+ *     idle = the most, over operations k behind the wait, of (host until k is launched) - (GPU before k)
+ *
+ * until the layer's last operation. The backward pass finds the counts, and a recomputation waits again. With a
+ * capacity that is filled up all counts are known, and a captured iteration has no host. */
+#ifndef PC_MODELS_TRAINING_HOST_WAITS_H
+#define PC_MODELS_TRAINING_HOST_WAITS_H
+
+#include "models/training/outline.h"
+
+/* Seconds of one operation on the host: of a framework's operator, call_s of the GPU's file, and of its further
+ * kernels, which a library launches in a loop, launch_s each. */
+double pc_host_operation_s(const pc_gpu *gpu, const pc_operation *operation);
+
+/* Seconds of all layers of the pass. */
+double pc_host_waits_s(const pc_outline *outline, const pc_operations *operations);
+
+#endif
