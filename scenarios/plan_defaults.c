@@ -186,14 +186,24 @@ static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error)
     return set_numbers(&scenario->list[PC_CHOICE_MICROBATCH_SIZE], sizes, count, error);
 }
 
-/* Those that frameworks run, and that are known without a search: what keeps little, what has a v-th of the bubble, and
- * what splits the backward pass. */
+/* One of each sort: whole backward passes and split ones, one chunk and several, interleaved and in a V, known orders
+ * and searched ones. Relatives that hold more for the same bubble (`gpipe`, `looped-bfs`, `eager-1f1b`) or idle more
+ * (`gems`, `chimera`) are left out. So is what asks for two replicas or slices. Of those that search, the adaptive one of
+ * a V stands for all others, which keep less memory, unless least memory is wanted. */
 static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
-    static const char *const names[] = {"1f1b", "1f1b-interleaved", "zb-h1"};
-    enum { COUNT = sizeof names / sizeof *names };
-    pc_value values[COUNT];
+    static const char *const names[] = {"1f1b",  "1f1b-interleaved", "zb-h1",     "zb-h2", "zb-interleaved", "zb-1p",
+                                        "zb-2p", "v-adaptive",       "dualpipe-v"};
+    static const char *const of_memory[] = {"1f1b-v", "zb-two-thirds", "v-min", "v-half"};
+    enum { COUNT = sizeof names / sizeof *names, MORE = sizeof of_memory / sizeof *of_memory };
+    pc_value values[COUNT + MORE];
+    int count = COUNT;
+    bool wants_memory = false;
+    for (int i = 0; i < scenario->request.objective_count; i++)
+        wants_memory = wants_memory || scenario->request.objectives[i] == PC_PLAN_MEMORY;
     for (int i = 0; i < COUNT; i++) values[i] = (pc_value){.generator = pc_generator_find(names[i])};
-    return set_values(&scenario->list[PC_CHOICE_SCHEDULE], values, COUNT, error);
+    for (int i = 0; wants_memory && i < MORE; i++)
+        values[count++] = (pc_value){.generator = pc_generator_find(of_memory[i])};
+    return set_values(&scenario->list[PC_CHOICE_SCHEDULE], values, count, error);
 }
 
 #define MODULES(set) ((int64_t)(set) << 32 | PC_RECOMPUTE_MODULES) /* pc_recomputation_code */

@@ -124,6 +124,8 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
 
 static void set_choice(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_setting *setting) {
     if (from->shard_group == 0) setting->given[PC_KEY_SHARD_GROUP] = false;
+    if (!from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
+        setting->given[PC_KEY_SEARCH_EFFORT] = false; /* as in the command, which has no need of it */
     if (!(from->offload & PC_OFFLOAD_FINE_GRAINED)) setting->given[PC_KEY_OFFLOAD_MODULES] = false;
     for (pc_choice c = 0; c < PC_CHOICES; c++)
         if (is_said(scenario, from, c)) pc_setting_set(setting, pc_choice_rule_of(c).key, value_of(scenario, from, c));
@@ -253,5 +255,7 @@ pc_code pc_plan_scenario_put(const pc_plan_scenario *scenario, const pc_plan_cho
             put(context, pc_key_path(pc_choice_rule_of(c).key), text);
         }
     }
+    if (!code && from->generator->searches && !pc_setting_has(&scenario->given, PC_KEY_SEARCH_EFFORT))
+        put(context, pc_key_path(PC_KEY_SEARCH_EFFORT), "quick");
     return code ? code : put_pairs(scenario, from, put, context, error);
 }

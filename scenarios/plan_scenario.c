@@ -37,6 +37,8 @@ pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base) {
     if (prices->count > 0) pc_setting_set(&setting, PC_KEY_PRICE, prices->values[prices->count > 1 ? machine : 0]);
     if (precisions->count > 0) pc_setting_set(&setting, PC_KEY_PRECISION, precisions->values[precision]);
     pc_setting_complete(&setting);
+    if (!pc_setting_has(&setting, PC_KEY_SEARCH_EFFORT))
+        pc_setting_set(&setting, PC_KEY_SEARCH_EFFORT, (pc_value){.whole = PC_EFFORT_QUICK});
     setting.given[PC_KEY_RECOMPUTE_MODULES] = setting.given[PC_KEY_RECOMPUTE_METHOD] =
         setting.given[PC_KEY_RECOMPUTE_LAYERS] = false; /* they are in the names that the plan lists */
     return setting;

@@ -319,3 +319,21 @@ void draw_space(test_random *random, int64_t most, bool searches, example_space 
         count = count_numbers(&drawn->space);
     } while (count > (double)most || count < (double)most / 4);
 }
+
+static const pc_generator *draw_searching(test_random *random) {
+    int all;
+    const pc_generator *first = pc_generators(&all), *generator = NULL;
+    while (!generator || !generator->searches) generator = &first[test_between(random, 0, all - 1)];
+    return generator;
+}
+
+void draw_searched_space(test_random *random, int64_t most, bool has_others, example_space *drawn) {
+    draw_space(random, most, true, drawn);
+    for (int i = 0; i < drawn->space.generator_count; i++)
+        if (!has_others || i % 2 == 0) drawn->generators[i] = draw_searching(random);
+    for (int i = 0; i < drawn->space.base_count; i++) {
+        pc_iteration_spec *spec = &drawn->bases[i].spec;
+        spec->effort = test_between(random, 0, 9) ? PC_EFFORT_QUICK : PC_EFFORT_FULL;
+        if (test_between(random, 0, 2)) spec->making = PC_MAKING_COSTS;
+    }
+}

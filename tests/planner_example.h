@@ -22,4 +22,7 @@ typedef struct example_space {
  * search, too. */
 void draw_space(test_random *random, int64_t most, bool searches, example_space *drawn);
 
+/* The same with schedules that search alone, or as many others among them as there are; mostly at the quick effort. */
+void draw_searched_space(test_random *random, int64_t most, bool has_others, example_space *drawn);
+
 #endif

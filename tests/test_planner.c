@@ -192,6 +192,34 @@ static void test_equals_simulating_every_point(void **state) {
 }
 
 /* The best of every group are those of a search of the group alone; bases that are no group share one list. */
+/* With schedules that search among them, whose close bounds leave most unsimulated. */
+static void test_equals_with_searches(void **state) {
+    (void)state;
+    test_random random = {2026};
+    int64_t simulated = 0, points = 0, found = 0, searched = 0;
+    for (long i = 0; i < test_cases(60, 400); i++) {
+        example_space x;
+        draw_searched_space(&random, 400, i % 3 > 0, &x);
+        pc_plan_request request = draw_request(&random);
+        request.threads = (int)test_between(&random, 1, 3);
+        pc_plan_answer by_bounds = run_plan(&x.space, &request);
+        request.exhaustive = true;
+        pc_plan_answer all = run_plan(&x.space, &request);
+        check_same_plans(&by_bounds, &all);
+        check_log(&by_bounds.log);
+        assert_int_equal(by_bounds.log.points, all.log.points);
+        simulated += by_bounds.log.simulated;
+        points += all.log.simulated;
+        found += all.count;
+        for (int64_t k = 0; k < all.count; k++) searched += all.found[k].choice.generator->searches;
+        pc_plan_answer_free(&by_bounds);
+        pc_plan_answer_free(&all);
+    }
+    print_message("%lld simulated of %lld points; %lld plans, %lld of schedules that search\n", (long long)simulated,
+                  (long long)points, (long long)found, (long long)searched);
+    assert_true(test_saw(searched, 5) && test_saw(points - simulated, 1));
+}
+
 static void test_groups_have_their_own_best(void **state) {
     (void)state;
     test_random random = {2024};
@@ -414,6 +442,7 @@ static void test_a_front_has_no_plan_that_another_beats(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_simulating_every_point),
+        cmocka_unit_test(test_equals_with_searches),
         cmocka_unit_test(test_groups_have_their_own_best),
         cmocka_unit_test(test_one_plan_a_cut),
         cmocka_unit_test(test_threads_do_not_show),

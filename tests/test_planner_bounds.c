@@ -65,6 +65,23 @@ static void check_memory(const plan_bounds *bounds, const pc_iteration *iteratio
         fail_msg("bound of %lld bytes; simulated %lld: %s", (long long)bounds->memory_bytes, (long long)found, what);
 }
 
+/* With the spans of searches, for what fits: an order may hold more than there is, and then be shorter. */
+static void check_close(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
+                        const pc_iteration *iteration, const char *what) {
+    const pc_iteration_spec spec = pc_plan_spec(space, choice);
+    pc_outline outline;
+    pc_error error = {0};
+    pc_time bound_ps = 0;
+    if (iteration->status != PC_RUN_OK) return;
+    if (plan_bounder_outline(bounder, space, choice->base, &spec, &outline, &error)) fail_msg("%s", error.message);
+    if (plan_bound_spans(bounder, &outline, true, &error)) fail_msg("%s", error.message);
+    if (plan_bound_time(bounder, &outline, SCOPE_ONE, &bound_ps, &error)) fail_msg("%s", error.message);
+    if (pc_time_to_seconds(bound_ps) > iteration->iteration_s)
+        fail_msg("close bound of %.12g s; simulated %.12g: %s", pc_time_to_seconds(bound_ps), iteration->iteration_s,
+                 what);
+    pc_outline_free(&outline);
+}
+
 static void check_point(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
                         what_was_seen *seen) {
     char what[512];
@@ -78,6 +95,7 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
         fail_msg("%s: %s", error.message, what);
     if (iteration.status == PC_RUN_OK && bounds.time_s > iteration.iteration_s)
         fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
+    if (choice->generator->searches) check_close(bounder, space, choice, &iteration, what);
     if (iteration.status != PC_RUN_INFEASIBLE) check_memory(&bounds, &iteration, is_bound_exact(space, choice), what);
     bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
     if (is_over && iteration.status == PC_RUN_OK) fail_msg("fits, and its bound does not: %s", what);
@@ -116,6 +134,20 @@ static void test_bounds_are_never_above(void **state) {
     assert_true(seen.checked > 0);
     assert_true(test_saw(seen.flows, 1) && test_saw(seen.out_of_memory, 1) && test_saw(seen.searched, 1));
     assert_true(seen.mean / (double)seen.checked > 0.8);
+}
+
+/* Of schedules that search alone: with what check_close looks at. */
+static void test_bounds_of_searches(void **state) {
+    (void)state;
+    test_random random = {2027};
+    what_was_seen seen = {0};
+    for (long i = 0; i < test_cases(60, 600); i++) {
+        example_space x;
+        draw_searched_space(&random, 40000, false, &x);
+        check_space(&random, &x.space, &seen);
+    }
+    print_message("%ld checked, %ld out of memory\n", seen.checked, seen.out_of_memory);
+    assert_true(test_saw(seen.searched, 20));
 }
 
 /* Some of whose backward passes are BW, and others B and W: either may be shorter, and where layers are recomputed they
@@ -264,11 +296,9 @@ static void test_layouts_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds_are_never_above),
-        cmocka_unit_test(test_bounds_of_mixed_passes),
-        cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
-        cmocka_unit_test(test_points_are_counted),
-        cmocka_unit_test(test_layouts_that_differ),
+        cmocka_unit_test(test_bounds_are_never_above), cmocka_unit_test(test_bounds_of_searches),
+        cmocka_unit_test(test_bounds_of_mixed_passes), cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
+        cmocka_unit_test(test_points_are_counted),     cmocka_unit_test(test_layouts_that_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

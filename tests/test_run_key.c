@@ -19,8 +19,8 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3048, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2352, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3056, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2360, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");

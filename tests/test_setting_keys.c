@@ -108,6 +108,7 @@ static const change changes[] = {
     {PC_KEY_SCHEDULE, "zb-h1", {0}},
     {PC_KEY_MAKING, "equal", {0}},
     {PC_KEY_GOAL, "makespan", {0}},
+    {PC_KEY_SEARCH_EFFORT, "quick", {0}},
     {PC_KEY_GPUS, "16", {0}},
     {PC_KEY_TP, "4", {0}},
     {PC_KEY_PP, "2", {0}},

@@ -17,7 +17,10 @@
  * end of the backward pass, each a trip at least, lie in n lanes. So the last one ends no earlier than f_end - F + sum
  * of trips / n. It tells of schedules that let few microbatches in, and of two replicas.
  *
- * (5) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
+ * (5) A schedule that searches has no span below that of the relaxation of docs/searches.md, within the memory that it
+ * may take (plan_bound_spans). It may hold less than there is, but no more: what does not fit is no plan.
+ *
+ * (6) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
  * the norm, the step and the overhead, as finish.c adds them up.
  *
  * Over flows nothing takes less than it takes alone, but for rounding: a transfer or a bucket is a latency and bytes,
@@ -27,6 +30,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/schedule/least_span.h"
 #include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
@@ -48,6 +52,7 @@ void plan_bounder_free(plan_bounder *bounder) {
     pc_free(bounder->cells);
     pc_free(bounder->stage);
     pc_free(bounder->under_way_ps);
+    pc_free(bounder->span_ps);
     memset(bounder, 0, sizeof *bounder);
 }
 
@@ -98,6 +103,8 @@ static void place_cells(plan_bounder *bounder, const pc_outline *outline) {
 static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
     const pc_generator *generator = outline->spec->generator;
     bounder->held = NULL;
+    pc_free(bounder->span_ps);
+    bounder->span_ps = NULL;
     pc_code code = make_room(bounder, outline, error);
     bool is_own =
         !generator->searches && !pc_generator_has_making(generator, outline->spec->making) && !bounder->has_pairs;
@@ -308,7 +315,7 @@ static void read_ready(const reading *view, plan_cell *cells, int device) {
         cell_of(view, cells, device, c)->ready = stream;
 }
 
-/* ---- (1) to (4) ---- */
+/* ---- (1) to (5) ---- */
 
 static void find_f_ends(const reading *view, plan_cell *cells) {
     int count = view->outline->devices * view->outline->chunks;
@@ -357,7 +364,7 @@ static pc_time by_lanes(const plan_bounder *bounder, int device) {
     return least < (double)PC_TIME_MAX / 16 ? (pc_time)least : 0;
 }
 
-/* ---- (5) ---- */
+/* ---- (6) ---- */
 
 /* From the end of a stage's last pass to when its gradients are reduced. Not overlapped all buckets are left; otherwise
  * the last one, and those that the last pass of its chunk, whichever it is, does not hide. */
@@ -442,7 +449,8 @@ static void find_ends(const plan_bounder *bounder, const reading *view, plan_cel
     for (int d = 0; d < outline->devices; d++) {
         stage_sums sums = sum_stage(view, cells, d);
         start[d] = waits ? sums.start : 0;
-        end[d] = start[d] + sums.work;
+        pc_time span = bounder->span_ps && view->scope == SCOPE_ONE ? bounder->span_ps[d] : 0;
+        end[d] = start[d] + pc_max(sums.work, span);
         bounder->under_way_ps[d] = 0;
         cells[sums.first].before_last = sums.before_last;
     }
@@ -509,6 +517,61 @@ static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan
     if (*bound_ps < 0) *bound_ps = 0;
     return PC_OK;
 }
+
+/* ---- (5): spans ---- */
+
+/* Of passes in operations over flows only the kernels are known to come one after the other; where stages wait for what
+ * they have sent, and where passes wait for memory, orders are others than those that were searched for. */
+static bool knows_spans(const pc_outline *outline) {
+    const pc_iteration_spec *spec = outline->spec;
+    const reading x = {.outline = outline, .scope = SCOPE_ONE};
+    bool is_flows = runs_flows(&x);
+    if (!spec->generator->searches || spec->waits_for_memory) return false;
+    return !is_flows || (spec->overlaps_p2p && spec->granularity == PC_GRANULARITY_PASS);
+}
+
+static void shave_hops(pc_costs *costs) {
+    costs->transfer.delay_ps = shave(costs->transfer.delay_ps);
+    for (int d = 0; costs->hop_delay_ps && d < costs->devices; d++)
+        costs->hop_delay_ps[d] = shave(costs->hop_delay_ps[d]);
+}
+
+static pc_code find_spans(const pc_outline *outline, pc_costs *costs, bool is_close, pc_time *span_ps,
+                          pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
+    const reading x = {.outline = outline, .scope = SCOPE_ONE};
+    int64_t *room_bytes = pc_alloc((size_t)outline->devices, sizeof *room_bytes);
+    if (!room_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < outline->devices; d++) room_bytes[d] = pc_outline_room(outline, d);
+    if (runs_flows(&x)) shave_hops(costs);
+    pc_generate_request request = {.devices = outline->devices,
+                                   .microbatches = outline->cut.microbatches,
+                                   .chunks = outline->chunks,
+                                   .costs = costs,
+                                   .memory_limit = {room_bytes},
+                                   .making = spec->making};
+    pc_code code = pc_generator_least_spans(spec->generator, &request, is_close, span_ps, error);
+    pc_free(room_bytes);
+    return code;
+}
+
+pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error) {
+    pc_costs costs;
+    if (!knows_spans(outline)) return PC_OK;
+    pc_time *span_ps = pc_alloc((size_t)outline->devices, sizeof *span_ps);
+    if (!span_ps) return pc_error_no_memory(error);
+    pc_code code = pc_outline_costs(outline, 0, &costs, error);
+    if (!code) {
+        code = find_spans(outline, &costs, is_close, span_ps, error);
+        pc_costs_free(&costs);
+    }
+    pc_free(bounder->span_ps);
+    bounder->span_ps = code ? NULL : span_ps;
+    if (code) pc_free(span_ps);
+    return code;
+}
+
+/* ---- all ---- */
 
 pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
                         pc_error *error) {

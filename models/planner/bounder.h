@@ -40,6 +40,7 @@ typedef struct plan_bounder {
     pc_time *stage;       /* three numbers a stage */
     double *under_way_ps; /* of a stage's microbatches, from F to the end of the backward pass, all together */
     int stage_room;
+    pc_time *span_ps; /* of each stage, at least (plan_bound_spans); NULL: nobody asked. Owned */
 } plan_bounder;
 void plan_bounder_free(plan_bounder *bounder);
 
@@ -50,6 +51,11 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
+
+/* Finds the spans that orders of a schedule that searches have at least: pc_generator_least_spans, within the room that
+ * there is. It is for the outline taken up last. Until the next one is, bounds of scope ONE know these spans. That
+ * takes long: it is for who would otherwise search. */
+pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error);
 
 /* For what the bound on time is to hold. ONE: the outline's spec with the overlaps that it has now. OVERLAPS: it with
  * any overlaps of gradients, parameters and transfers; an outline is that of all of them. SHAPE: any overlaps and any

@@ -53,10 +53,11 @@ typedef struct plan_search {
     pc_plan_log log;
     int threads;
     pc_search_memo *memo;  /* of all simulations; owned */
-    int passes;            /* done */
+    bool is_searched;      /* the stage: of schedules that search, or of the others, which come first */
+    int passes;            /* done in this stage */
     int64_t kept;          /* in this pass */
     int64_t kept_of_frame; /* likewise; 0: any number */
-    int64_t *scouted;      /* numbers of what such a pass simulated, ascending; owned */
+    int64_t *scouted;      /* numbers of what such a pass simulated or ruled out, ascending; owned */
     int64_t scouted_count;
     plan_frame_bound *frames; /* by number; NULL: not kept. Owned */
     bool has_floor;
@@ -77,6 +78,22 @@ void plan_heap_offer(plan_heap *heap, const plan_candidate *candidate);
 bool plan_heap_turns_away(plan_heap *heap, const plan_rank *rank);
 /* Best first; the heap is none from then on. */
 void plan_heap_sort(plan_heap *heap);
+
+/* queue.c */
+typedef struct plan_queue {
+    const plan_search *search; /* borrowed, as the heap, which is sorted */
+    const plan_heap *heap;
+    int64_t next;          /* of the heap's that come by the bounds that they have */
+    plan_candidate *close; /* with close bounds, from `taken` on in their order; owned, as the next */
+    int64_t taken, count, room;
+    plan_bounder *bounders; /* one a thread */
+} plan_queue;
+pc_code plan_queue_make(const plan_search *search, const plan_heap *heap, plan_queue *queue, pc_error *error);
+void plan_queue_free(plan_queue *queue);
+/* The next candidates that what was found does not rule out, at most `most`: none that is left can be better than any
+ * of them. */
+pc_code plan_queue_next(plan_queue *queue, int64_t most, plan_candidate *list, int64_t *count, pc_error *error);
+int64_t plan_queue_left(const plan_queue *queue); /* how many may still come, at most */
 
 /* walk.c: bounds all points, and leaves the best of those that are not ruled out, sorted, in `heap`. The first pass
  * fills in the log's counts of points, broken rules and memory. */

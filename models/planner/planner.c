@@ -26,7 +26,7 @@ pc_code plan_check_stop(const plan_search *search, pc_error *error) {
 
 /* A candidate simulated. */
 typedef struct plan_trial {
-    const plan_candidate *candidate;
+    plan_candidate candidate;
     pc_code code;
     pc_error error;
     pc_run_status status;
@@ -43,7 +43,7 @@ static int64_t fullest(const pc_iteration *iteration) {
 static void take_iteration(const plan_search *search, const pc_plan_choice *choice, const pc_iteration *iteration,
                            plan_trial *trial) {
     trial->plan.found = (pc_plan_found){
-        .number = trial->candidate->rank.number,
+        .number = trial->candidate.rank.number,
         .choice = *choice,
         .iteration_s = iteration->iteration_s,
         .sequences_per_s = iteration->sequences / iteration->iteration_s,
@@ -51,15 +51,15 @@ static void take_iteration(const plan_search *search, const pc_plan_choice *choi
         .cost = plan_cost_of(&search->ranking, choice, iteration->iteration_s),
         .exposed = iteration->exposed,
         .mfu = iteration->mfu,
-        .bound_s = trial->candidate->bound_s,
+        .bound_s = trial->candidate.bound_s,
     };
-    trial->plan.rank = plan_rank_of(&search->ranking, choice, trial->candidate->rank.number, iteration->iteration_s,
+    trial->plan.rank = plan_rank_of(&search->ranking, choice, trial->candidate.rank.number, iteration->iteration_s,
                                     trial->plan.found.memory_bytes);
 }
 
 /* What cannot be counted cannot be: its iteration has no time. */
 static void run_trial(const plan_search *search, plan_trial *trial) {
-    pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate->rank.number);
+    pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate.rank.number);
     pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
     pc_iteration iteration;
     spec.memo = search->memo;
@@ -96,17 +96,6 @@ static bool is_within_limits(const pc_plan_request *request, const pc_plan_found
     return !(request->most_cost > 0) || found->cost <= request->most_cost;
 }
 
-/* What a pass simulated that kept few of each frame. */
-static pc_code note_scouted(plan_search *search, const plan_trial *trials, int64_t count, pc_error *error) {
-    if (search->kept_of_frame == 0) return PC_OK;
-    size_t wanted = (size_t)(search->scouted_count + count);
-    int64_t *moved = pc_realloc(search->scouted, wanted, sizeof *moved);
-    if (!moved) return pc_error_no_memory(error);
-    search->scouted = moved;
-    for (int64_t i = 0; i < count; i++) moved[search->scouted_count++] = trials[i].candidate->rank.number;
-    return PC_OK;
-}
-
 /* The log's means are added up in the order of the candidates, as everything. */
 static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *error) {
     pc_plan_log *log = &search->log;
@@ -123,31 +112,29 @@ static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *erro
     return is_kept ? plan_best_add(&search->best, &trial->plan, error) : PC_OK;
 }
 
-/* The next candidates that are not ruled out by what was found, at most `most`. */
-static int64_t fill_round(const plan_search *search, const plan_heap *heap, int64_t *next, int64_t most,
-                          plan_trial *trials) {
-    int64_t count = 0;
-    for (; *next < heap->count && count < most; ++*next) {
-        const plan_candidate *candidate = &heap->list[*next];
-        if (candidate->is_rest) continue;
-        if (!search->request->exhaustive && plan_best_rejects(&search->best, &candidate->rank)) continue;
-        trials[count++] = (plan_trial){.candidate = candidate};
-    }
-    return count;
+static pc_code fill_round(plan_queue *queue, int64_t most, plan_trial *trials, int64_t *count, pc_error *error) {
+    plan_candidate next[ROUND_MOST];
+    pc_code code = plan_queue_next(queue, most, next, count, error);
+    for (int64_t i = 0; !code && i < *count; i++) trials[i] = (plan_trial){.candidate = next[i]};
+    return code;
 }
 
 static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *error) {
     plan_round x = {.search = search, .trials = pc_alloc(ROUND_MOST, sizeof *x.trials)};
-    pc_code code = x.trials ? PC_OK : pc_error_no_memory(error);
-    int64_t next = 0, size = ROUND_LEAST, count;
-    while (!code && (count = fill_round(search, heap, &next, size, x.trials)) > 0) {
+    plan_queue queue;
+    int64_t size = ROUND_LEAST, count = 1;
+    if (!x.trials) return pc_error_no_memory(error);
+    pc_code code = plan_queue_make(search, heap, &queue, error);
+    while (!code && count > 0) {
+        code = fill_round(&queue, size, x.trials, &count, error);
+        if (code) break;
         x.done = search->log.simulated;
-        x.left = count + heap->count - next;
+        x.left = count + plan_queue_left(&queue);
         pc_parallel_run(search->threads, count, run_one, &x);
         for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x.trials[i], error);
-        if (!code) code = note_scouted(search, x.trials, count, error);
         if (size < ROUND_MOST) size *= 2;
     }
+    plan_queue_free(&queue);
     pc_free(x.trials);
     return code;
 }
@@ -162,19 +149,32 @@ static bool has_more(const plan_search *search, const plan_heap *heap) {
     return heap->is_over && (is_exhaustive || !plan_best_is_full(&search->best, &heap->list[heap->count - 1].rank));
 }
 
+/* All that was kept is done, simulated or ruled out. */
+static pc_code note_scouted(plan_search *search, const plan_heap *heap, pc_error *error) {
+    search->scouted = pc_alloc((size_t)heap->count, sizeof *search->scouted);
+    if (!search->scouted) return pc_error_no_memory(error);
+    for (int64_t i = 0; i < heap->count; i++)
+        if (!heap->list[i].is_rest) search->scouted[search->scouted_count++] = heap->list[i].rank.number;
+    if (search->scouted_count > 0)
+        qsort(search->scouted, (size_t)search->scouted_count, sizeof *search->scouted, pc_compare_integers);
+    return PC_OK;
+}
+
 /* The next pass begins behind this one's last candidate; behind one that kept few of each frame, anew. */
-static void end_pass(plan_search *search, const plan_heap *heap) {
+static pc_code end_pass(plan_search *search, const plan_heap *heap, pc_error *error) {
+    pc_code code = PC_OK;
     if (search->kept_of_frame > 0) {
-        if (search->scouted_count > 0)
-            qsort(search->scouted, (size_t)search->scouted_count, sizeof *search->scouted, pc_compare_integers);
+        code = note_scouted(search, heap, error);
     } else if (heap->count > 0) {
         search->has_floor = true;
         search->floor = heap->list[heap->count - 1].rank;
     }
     search->passes++;
+    return code;
 }
 
-static pc_code search_all(plan_search *search, pc_error *error) {
+/* Schedules of one stage. */
+static pc_code search_stage(plan_search *search, pc_error *error) {
     bool is_over = true;
     pc_code code = PC_OK;
     while (!code && is_over) {
@@ -190,8 +190,29 @@ static pc_code search_all(plan_search *search, pc_error *error) {
         search->log.bound_s += bounded - begin;
         search->log.simulate_s += pc_now_s() - bounded;
         is_over = has_more(search, &heap);
-        end_pass(search, &heap);
+        if (!code) code = end_pass(search, &heap, error);
         plan_heap_free(&heap);
+    }
+    return code;
+}
+
+static bool has_stage(const pc_plan_space *space, bool is_searched) {
+    bool has = false;
+    for (int i = 0; i < space->generator_count; i++) has = has || space->generators[i]->searches == is_searched;
+    return has;
+}
+
+static pc_code search_all(plan_search *search, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int stage = 0; !code && stage < 2; stage++) {
+        if (!has_stage(search->space, stage)) continue;
+        pc_free(search->scouted);
+        search->scouted = NULL;
+        search->scouted_count = 0;
+        search->has_floor = false;
+        search->passes = 0;
+        search->is_searched = stage;
+        code = search_stage(search, error);
     }
     return code;
 }

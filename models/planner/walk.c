@@ -228,6 +228,7 @@ static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_
     pc_code code = PC_OK;
     if (!plan_is_frame(numbers, frame)) return PC_OK;
     pc_plan_choice choice = plan_choice_of(numbers, first * numbers->variants);
+    if (choice.generator->searches != search->is_searched) return PC_OK;
     if (plan_check_frame(search->space, &choice, &broken)) {
         int64_t count = plan_count_points(numbers, &choice);
         walker->points += count;

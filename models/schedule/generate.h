@@ -37,6 +37,10 @@ typedef enum pc_making {
 /* "costs", "equal", ...; ends with NULL. */
 extern const char *const pc_making_names[PC_MAKINGS + 1];
 
+/* How much searches try (docs/searches.md). FULL: all that is known to help. QUICK: one search of few starts and few
+ * rounds, a hundredth of the time, for who compares thousands of them; what it finds is seldom as short. */
+typedef enum pc_search_effort_level { PC_EFFORT_FULL, PC_EFFORT_QUICK, PC_EFFORTS } pc_search_effort_level;
+
 /* What a schedule is wanted for. */
 typedef struct pc_generate_request {
     int64_t devices;       /* p */
@@ -48,10 +52,11 @@ typedef struct pc_generate_request {
     pc_memory_limit memory_limit; /* of activations; schedules that search keep it, others do not look at it */
     int threads;                  /* for searches; 0: one a processor. The result does not depend on it */
     pc_making making;
-    pc_goal goal;           /* what searches minimise; of making COSTS alone (pc_generator_check_goal) */
-    const pc_tails *tails;  /* for goal ITERATION; NULL: none. Borrowed */
-    bool searches_once;     /* searches give what they find for these costs, and not the shortest of several answers
-                             * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_goal goal;          /* what searches minimise; of making COSTS alone (pc_generator_check_goal) */
+    const pc_tails *tails; /* for goal ITERATION; NULL: none. Borrowed */
+    bool searches_once;    /* searches give what they find for these costs, and not the shortest of several answers
+                            * (docs/searches.md): for who judges by more than the span of the passes */
+    pc_search_effort_level effort; /* QUICK searches once, too */
     pc_search_memo *memo;   /* of searches that were done for other requests; NULL: none. The result does not depend on
                              * it. Borrowed */
     struct pc_bound *bound; /* becomes the bound (search/bound.h) of the whole iteration if a search for the span works

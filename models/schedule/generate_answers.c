@@ -470,6 +470,7 @@ static pc_code search_within_limits(const pc_generator *self, const pc_generate_
                                     pc_block *block, pc_error *error) {
     size_t devices = (size_t)request->costs->devices;
     contest c = {.asker = self, .request = *request, .with_block = block != NULL};
+    if (request->effort == PC_EFFORT_QUICK) c.request.searches_once = true;
     pc_instance instance = {0};
     pc_objective objective;
     int64_t *const numbers = pc_alloc(4 * devices, sizeof *numbers);

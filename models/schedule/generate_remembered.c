@@ -127,7 +127,8 @@ static void add_goal(pc_hash *hash, const pc_generate_request *request) {
 /* Names that are one search have one number; the schedule gets the name of the one that asks. */
 static pc_hash key_of(const pc_generator *name, const pc_generate_request *request, bool is_tight, bool with_block) {
     pc_hash hash = {UINT64_C(0x7365617263686573), UINT64_C(0x72656d656d626572)};
-    const int numbers[] = {pc_searched_number(name), name->placement, name->splits, is_tight, with_block};
+    const int numbers[] = {pc_searched_number(name), name->placement, name->splits, is_tight, with_block,
+                           (int)request->effort};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) pc_hash_add(&hash, (uint64_t)numbers[i]);
     pc_hash_add(&hash, (uint64_t)request->microbatches);
     add_costs(&hash, request->costs);

@@ -111,10 +111,11 @@ static void add_shifted_v(pattern_list *list, int p, bool splits) {
 }
 
 /* That, after the three uniform blocks, and the same patterns with the least shifts that do not collide. */
-static void add_adaptive_v(pattern_list *list, int p) {
+static void add_adaptive_v(pattern_list *list, int p, bool is_quick) {
     static const int named[] = {5, 2, 1};
     for (int i = 0; i < 3; i++) add(list, uniform_block(p, named[i]));
-    add_shifted_v(list, p, true);
+    for (int i = 0; i < 3 && is_quick; i++) add_starts(list, uniform_block(p, named[i]));
+    if (!is_quick) add_shifted_v(list, p, true);
     add_starts(list, (pc_pattern){.family = PC_PATTERN_V_FREE, .interval = 6, .splits = true});
     add_resting_v(list, p, true);
 }
@@ -229,7 +230,7 @@ static int room_for(const pc_generate_request *request) {
 
 /* ---- the schedules ---- */
 
-static void add_family(pc_searched_schedule name, int p, int room, pattern_list *list) {
+static void add_family(pc_searched_schedule name, int p, int room, bool is_quick, pattern_list *list) {
     switch (name) {
     case PC_SEARCHED_V_MIN:
         add_uniform_v(list, p, 1);
@@ -239,7 +240,7 @@ static void add_family(pc_searched_schedule name, int p, int room, pattern_list 
         return;
     case PC_SEARCHED_ZB_V:
     case PC_SEARCHED_V_ADAPTIVE:
-        add_adaptive_v(list, p);
+        add_adaptive_v(list, p, is_quick);
         return;
     case PC_SEARCHED_1F1B_V:
         add_unsplit_v(list, p);
@@ -268,7 +269,8 @@ enum { WALKS = 4 };
 
 /* Families of a few blocks make less effort than those that go through thousands; 1F1B-V makes little where the block
  * that is made for its limit fits. Only the widest go for walks, for the others ask them (generate_answers.c). */
-static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
+static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight, bool is_quick) {
+    if (is_quick) return (pc_search_effort){16, 4, 2, 2, 4, 1, 8, 0, 6000, 0, name == PC_SEARCHED_1F1B_V ? 4 : 6};
     switch (name) {
     case PC_SEARCHED_ZB_1P:
     case PC_SEARCHED_ZB_2P:
@@ -287,6 +289,7 @@ static pc_search_effort effort_for(pc_searched_schedule name, bool is_tight) {
 static pc_code run_search(const pc_generator *self, const pc_generate_request *request, bool is_tight,
                           const pattern_list *list, pc_schedule *schedule, pc_block *block, pc_error *error) {
     pc_objective objective;
+    bool is_quick = request->effort == PC_EFFORT_QUICK;
     pc_search search = {.name = self->name,
                         .costs = request->costs,
                         .placement = self->placement,
@@ -295,7 +298,8 @@ static pc_code run_search(const pc_generator *self, const pc_generate_request *r
                         .memory_limit = request->memory_limit,
                         .objective = pc_objective_make(request->goal, request->costs, request->tails, &objective),
                         .threads = request->threads > 0 ? request->threads : pc_parallel_processors(),
-                        .effort = effort_for((pc_searched_schedule)self->extra, is_tight),
+                        .effort = effort_for((pc_searched_schedule)self->extra, is_tight, is_quick),
+                        .is_quick = is_quick,
                         .patterns = list->patterns,
                         .pattern_count = list->count,
                         .bound = request->bound};
@@ -313,7 +317,8 @@ pc_code pc_searched_find(const pc_generator *self, const pc_generate_request *re
                          pc_schedule *schedule, pc_block *block, pc_error *error) {
     pattern_list list = {0};
     if (has_patterns(self, request->costs->chunks))
-        add_family((pc_searched_schedule)self->extra, request->costs->devices, room_for(request), &list);
+        add_family((pc_searched_schedule)self->extra, request->costs->devices, room_for(request),
+                   request->effort == PC_EFFORT_QUICK, &list);
     pc_code code =
         list.failed ? pc_error_no_memory(error) : run_search(self, request, is_tight, &list, schedule, block, error);
     pc_free(list.patterns);

@@ -1,5 +1,7 @@
 #include "models/schedule/least_span.h"
 
+#include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/schedule/generate_private.h"
 #include "models/schedule/search/bound.h"
 #include "models/schedule/search/instance.h"
@@ -58,6 +60,47 @@ pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *cost
         pc_instance_create(costs, schedule->placement, splits, schedule->microbatches, limit, &instance, error);
     if (code) return code;
     code = pc_instance_bound(&instance, least_ps, error);
+    pc_instance_free(&instance);
+    return code;
+}
+
+/* ---- before there is a schedule ---- */
+
+static bool can_be_bounded(const pc_generator *generator, const pc_generate_request *request) {
+    const pc_costs *costs = request->costs;
+    if (request->making != PC_MAKING_COSTS && request->making != PC_MAKING_EQUAL) return false;
+    int64_t ways = (int64_t)costs->devices * costs->devices * costs->chunks;
+    return generator->searches && !generator->given && !generator->mixes && !generator->recomputes &&
+           generator->barriers == PC_BARRIERS_NONE && is_of_one_model(generator->placement) && ways <= LONGEST_WAYS &&
+           (generator->splits ? 3 : 2) * (int64_t)costs->chunks <= PC_INSTANCE_TYPES_MAX;
+}
+
+/* By its name a schedule of B that recompute counts microbatches in the place of bytes: there the request's limit alone
+ * is known. */
+static void find_limits(const pc_generator *generator, const pc_generate_request *request, int64_t *limit_bytes) {
+    bool is_named = pc_costs_have_activations(request->costs) && !request->costs->recomputes_in_b;
+    if (is_named) pc_searched_limits(generator, request, limit_bytes);
+    for (int d = 0; d < request->costs->devices; d++) {
+        int64_t asked = pc_memory_limit_of(request->memory_limit, d);
+        limit_bytes[d] = is_named ? pc_min(limit_bytes[d], asked) : asked;
+    }
+}
+
+pc_code pc_generator_least_spans(const pc_generator *generator, const pc_generate_request *request, bool is_close,
+                                 pc_time *least_ps, pc_error *error) {
+    const pc_costs *costs = request->costs;
+    pc_instance instance;
+    for (int d = 0; d < costs->devices; d++) least_ps[d] = 0;
+    if (!can_be_bounded(generator, request)) return PC_OK;
+    int64_t *limit_bytes = pc_alloc((size_t)costs->devices, sizeof *limit_bytes);
+    if (!limit_bytes) return pc_error_no_memory(error);
+    find_limits(generator, request, limit_bytes);
+    pc_code code = pc_instance_create(costs, generator->placement, generator->splits, (int)request->microbatches,
+                                      (pc_memory_limit){limit_bytes}, &instance, error);
+    pc_free(limit_bytes);
+    if (code) return code;
+    pc_instance_least_spans(&instance, least_ps);
+    if (is_close) code = pc_instance_close_spans(&instance, least_ps, error);
     pc_instance_free(&instance);
     return code;
 }

@@ -27,6 +27,13 @@ void pc_least_span_limits(const pc_generator *generator, const pc_generate_reque
 pc_code pc_schedule_least_span(const pc_schedule *schedule, const pc_costs *costs, pc_memory_limit limit,
                                pc_time *least_ps, pc_error *error);
 
+/* The same before there is a schedule, of every device, least_ps[0 .. p-1]: what no order that the generator finds for
+ * the request, and that keeps the request's limit, can have between a device's first start and its last end. They keep
+ * the limit of their name, too. `is_close`: as close as can be proved, which takes longer. Zeros of generators that do
+ * not search, of makings of others, and where nothing is known. */
+pc_code pc_generator_least_spans(const pc_generator *generator, const pc_generate_request *request, bool is_close,
+                                 pc_time *least_ps, pc_error *error);
+
 #ifdef __cplusplus
 }
 #endif

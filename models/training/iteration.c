@@ -113,6 +113,7 @@ static pc_code generate_with(const iteration_run *run, const pc_costs *costs, se
                                    .goal = what == SEARCH_GOAL ? run->outline.spec->goal : PC_GOAL_SPAN,
                                    .tails = tails,
                                    .searches_once = what == SEARCH_ONCE,
+                                   .effort = run->outline.spec->effort,
                                    .memo = run->memo};
     pc_code code =
         pc_generate(run->outline.spec->generator, &request, schedule, with_block ? &iteration->block : NULL, &why);
@@ -448,7 +449,7 @@ static pc_code search_first(const iteration_run *run, bool with_block, pc_schedu
 static bool wants_waiting(const iteration_run *run, const pc_iteration *iteration) {
     const pc_iteration_spec *spec = run->outline.spec;
     return spec->generator->searches && spec->making == PC_MAKING_COSTS && spec->overlaps_p2p &&
-           run->outline.devices > 1 && wants_flows(run) &&
+           spec->effort == PC_EFFORT_FULL && run->outline.devices > 1 && wants_flows(run) &&
            iteration->iteration_s > 1.01 * pc_time_to_seconds(run->alone_ps);
 }
 
@@ -471,7 +472,8 @@ static pc_code search_waiting(const iteration_run *run, bool with_block, pc_sche
  * made as if every hop took as long as the slowest, stages wait less for messages that meet others. */
 static bool wants_others(const iteration_run *run) {
     const pc_iteration_spec *spec = run->outline.spec;
-    return spec->generator->searches && spec->making == PC_MAKING_COSTS && run->outline.devices > 1;
+    return spec->generator->searches && spec->making == PC_MAKING_COSTS && run->outline.devices > 1 &&
+           spec->effort == PC_EFFORT_FULL;
 }
 
 static pc_code search_equal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,
@@ -488,7 +490,9 @@ static pc_code search_slowest_hop(const iteration_run *run, bool with_block, pc_
 
 /* What the goal finds stands beside all that the span finds, so that no iteration is longer for it. */
 static bool wants_goal(const iteration_run *run) {
-    return run->outline.spec->goal != PC_GOAL_SPAN && wants_others(run);
+    const pc_iteration_spec *spec = run->outline.spec;
+    return spec->goal != PC_GOAL_SPAN && spec->generator->searches && spec->making == PC_MAKING_COSTS &&
+           run->outline.devices > 1;
 }
 
 static pc_code search_goal(const iteration_run *run, bool with_block, pc_schedule *schedule, pc_iteration *iteration,

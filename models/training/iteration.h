@@ -85,6 +85,7 @@ typedef struct pc_iteration_spec {
     const pc_generator *generator; /* one that adapts gets the limit below; others may not fit */
     pc_making making;              /* what its order is made for */
     pc_goal goal;                  /* what its search minimises */
+    pc_search_effort_level effort; /* how much that tries */
     bool overlaps_p2p;             /* a stage goes on while what it sent is under way; else it waits for it */
     bool overlaps_tp;    /* collectives with can_overlap run beside the kernel that follows them, as far as it lasts */
     bool pipelines_tp;   /* by passes: gathers and scatters run in pieces beside the products next to them */

@@ -25,7 +25,9 @@ setting:
   global_batch: 16
   memory: 0.4 GiB
   offload: none
+  search_effort: quick
 """
+USUAL = ("--schedule", "1f1b,1f1b-interleaved,zb-h1")
 LISTS = {"tp": ["1", "2", "4"], "pp": ["1", "2", "4"], "chunks": ["2", "4"], "microbatch_size": ["1", "2"],
          "schedule": ["1f1b", "1f1b-interleaved", "v-half"], "layout": ["even", "ends", "own"], "recompute": ["none", "full"], "zero": ["0", "1"]}
 ORDERS, SWITCHES = ["tp-dp-pp", "dp-tp-pp"], ["true", "false"]
@@ -268,7 +270,7 @@ class Choices(Plan):
                  "shard_group": "64"}  # which is all replicas
         divisors = [n for n in range(1, 25) if 24 % n == 0]
         counts = {"tp": len([1, 2, 4, 8]), "pp": len([1, 2, 4, 8]), "layout": len(["even", "own", "balanced"]), "chunks": len(divisors) - 1,
-                  "microbatch_size": len([1, 2, 4, 8, 16, 32]), "schedule": 3, "recompute": 3, "zero": 4, "rank_order": 2,
+                  "microbatch_size": len([1, 2, 4, 8, 16, 32]), "schedule": 9, "recompute": 3, "zero": 4, "rank_order": 2,
                   "offload": len(["none", "optimizer"]), "shard_group": len(["all", 8]),
                   "overlap.tp": 1, "sequence_parallel": 1}
         for name, count in counts.items():
@@ -308,7 +310,7 @@ class Layouts(Plan):
     """Models whose layers do not divide: 126 as `ends` are 128 over 32 stages x 4 chunks, 46 are 48 over 16."""
 
     def best(self, *arguments):
-        return self.plan("--top", "3", *arguments)
+        return self.plan("--top", "3", *USUAL, *arguments)
 
     def test_llama3_405b(self):
         given = ("--model", "llama3-405b", "--machine", "dgx-h100", "--gpus", "16384", "--tp", "8")
@@ -336,7 +338,7 @@ class Layouts(Plan):
 
     def test_nothing_is_interleaved_on_one_stage(self):
         log = self.plan("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--pp", "1", "--top", "1000",
-                        "--all-variants")
+                        "--all-variants", *USUAL)
         self.assertEqual({plan["schedule"] for plan in log["plans"]}, {"1f1b", "zb-h1"})
         self.assertGreater(log["log"]["broken"]["interleaving"], 0)
 
@@ -366,7 +368,7 @@ class Words(Plan):
     def test_more_points_than_are_kept_at_once(self):
         """The search keeps 1,024 candidates at first: with more of them none is lost, and none is simulated twice."""
         given = ("--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--set", "setting.global_batch=64",
-                 "--top", "1100", "--all-variants")
+                 "--top", "1100", "--all-variants", *USUAL)
         searched, every = self.plan(*given), self.plan(*given, "--exhaustive")
         self.assertEqual(every["log"]["simulated"], every["log"]["points"] - every["log"]["broken_rule"])
         self.assertGreater(every["log"]["simulated"], 1100)

@@ -1,5 +1,6 @@
 #include "models/schedule/search/bound.h"
 
+#include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/schedule/search/bound_heads.h"
 #include "models/schedule/search/bound_machine.h"
@@ -157,15 +158,16 @@ static pc_time time_to_work(const pc_instance *instance, int device) {
     return work * instance->microbatches + (holds_all(instance, device) ? waits : starting + ending);
 }
 
+static pc_time least_of_device(const pc_instance *instance, int device) {
+    pc_time work = time_to_work(instance, device);
+    double hold = ceil(time_to_hold(instance, device) * (1 - ROUNDING));
+    return hold > (double)work && hold < (double)(INT64_MAX / 2) ? (pc_time)hold : work;
+}
+
 pc_time pc_instance_least_span(const pc_instance *instance) {
-    pc_time least = 0;
-    for (int d = 0; d < instance->devices; d++) {
-        pc_time work = time_to_work(instance, d);
-        double hold = ceil(time_to_hold(instance, d) * (1 - ROUNDING));
-        if (work > least) least = work;
-        if (hold > (double)least && hold < (double)(INT64_MAX / 2)) least = (pc_time)hold;
-    }
-    return pc_max(least, pc_objective_least(instance));
+    pc_time least = pc_objective_least(instance);
+    for (int d = 0; d < instance->devices; d++) least = pc_max(least, least_of_device(instance, d));
+    return least;
 }
 
 /* ---- the close bound ---- */
@@ -207,22 +209,39 @@ static pc_time least_by_heads(const pc_instance *instance, int device, pc_heads 
     return least;
 }
 
-pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error) {
+/* least_ps[0] and that of the busiest device rise to what heads say. */
+static pc_code raise_by_heads(const pc_instance *instance, int busiest, pc_time *least_ps, pc_error *error) {
     pc_instance mirror = {0};
     pc_heads *to = NULL, *fro = NULL;
-    pc_time least = pc_instance_least_span(instance);
-    pc_code code = PC_OK;
-    if (has_heads(instance)) {
-        int busiest = busiest_device(instance);
-        code = pc_instance_mirror(instance, &mirror, error);
-        if (!code) code = pc_heads_create(instance, &to, error);
-        if (!code) code = pc_heads_create(&mirror, &fro, error);
-        if (!code) raise_to(&least, least_by_heads(instance, 0, to, fro));
-        if (!code && busiest > 0) raise_to(&least, least_by_heads(instance, busiest, to, fro));
-    }
+    pc_code code = pc_instance_mirror(instance, &mirror, error);
+    if (!code) code = pc_heads_create(instance, &to, error);
+    if (!code) code = pc_heads_create(&mirror, &fro, error);
+    if (!code) raise_to(&least_ps[0], least_by_heads(instance, 0, to, fro));
+    if (!code && busiest > 0) raise_to(&least_ps[busiest], least_by_heads(instance, busiest, to, fro));
     pc_heads_free(to);
     pc_heads_free(fro);
     pc_instance_mirror_free(&mirror);
+    return code;
+}
+
+void pc_instance_least_spans(const pc_instance *instance, pc_time *least_ps) {
+    for (int d = 0; d < instance->devices; d++) least_ps[d] = least_of_device(instance, d);
+}
+
+pc_code pc_instance_close_spans(const pc_instance *instance, pc_time *least_ps, pc_error *error) {
+    return has_heads(instance) ? raise_by_heads(instance, busiest_device(instance), least_ps, error) : PC_OK;
+}
+
+pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error) {
+    pc_time least = pc_instance_least_span(instance);
+    pc_code code = PC_OK;
+    if (has_heads(instance)) {
+        pc_time *least_ps = pc_alloc((size_t)instance->devices, sizeof *least_ps);
+        if (!least_ps) return pc_error_no_memory(error);
+        code = pc_instance_close_spans(instance, least_ps, error);
+        for (int d = 0; d < instance->devices; d++) raise_to(&least, least_ps[d]);
+        pc_free(least_ps);
+    }
     if (!code) *bound = least;
     return code;
 }

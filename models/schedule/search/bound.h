@@ -25,6 +25,12 @@ pc_time pc_instance_least_span(const pc_instance *instance);
  * chunks, it is pc_instance_least_span. */
 pc_code pc_instance_bound(const pc_instance *instance, pc_time *bound, pc_error *error);
 
+/* The same device by device, least_ps[0 .. p-1]: from a device's own first start to its own last end, whatever an
+ * objective says. And with what pc_instance_bound finds, which raises the first and the busiest device's; it may be
+ * asked only behind the first one. */
+void pc_instance_least_spans(const pc_instance *instance, pc_time *least_ps);
+pc_code pc_instance_close_spans(const pc_instance *instance, pc_time *least_ps, pc_error *error);
+
 /* A bound that is made closer when that can make a difference. */
 typedef struct pc_bound {
     pc_time least;

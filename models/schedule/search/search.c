@@ -384,7 +384,7 @@ static pc_code run_favourites(const pc_search *search, const pc_search_effort *e
     if (favourite >= 0)
         code = run_alone(search, (pc_entry){.pattern = favourite}, instance, effort->start_rounds, is_all, bound, t,
                          is_over, error);
-    if (code || *is_over || !is_known) return code;
+    if (code || *is_over || !is_known || search->is_quick) return code;
     code = pc_fitted_find(instance, FEW_BLOCKS, FEW_DRAWS, false, fitted, error);
     for (int i = 0; i < fitted->count && !code && !*is_over; i++)
         code = run_alone(search, (pc_entry){.fitted = &fitted->blocks[i], .pattern = -1}, instance,
@@ -405,8 +405,9 @@ static pc_code run_brief(const pc_search *search, const pc_search_effort *effort
     if (!code && bound->is_close) brief->enough = bound->least;
     if (!code) brief->enough = later_of(brief->enough, pc_known_span(instance));
     if (!code) compete(brief, &f, packed, effort);
-    if (!code && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
-    if (!code && !pc_tournament_is_over(brief)) code = run_seamless(search, effort, seamless, brief, error);
+    bool goes_on = !code && !search->is_quick;
+    if (goes_on && !pc_tournament_is_over(brief)) code = go_on(search, effort, fitted, brief, error);
+    if (goes_on && !code && !pc_tournament_is_over(brief)) code = run_seamless(search, effort, seamless, brief, error);
     pc_free(f.list);
     pc_free(f.span);
     if (!code && !brief->entries[0].is_valid)

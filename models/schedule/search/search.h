@@ -42,6 +42,7 @@ typedef struct pc_search {
     const pc_objective *objective; /* what is minimised in place of the span; NULL: the span */
     int threads;                   /* at least 1 */
     pc_search_effort effort;
+    bool is_quick;              /* no blocks in the instance's own times, no kicks, no walks */
     const pc_pattern *patterns; /* the family; the first one that keeps the limit is tried before all others */
     int64_t pattern_count;
     pc_bound *bound; /* of the whole iteration: becomes a close one where the search has to know it; or NULL */

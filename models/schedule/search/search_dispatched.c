@@ -77,13 +77,14 @@ static void enter_ranked(pc_tournament *t, pc_instance_order *order, int most, i
 }
 
 /* The orders of all rules, or of some spread over them; the best ones become the first entries. Returns how many. */
-static pc_code enter_rules(pc_tournament *t, int most, int *count, pc_error *error) {
+static pc_code enter_rules(pc_tournament *t, int most, bool is_quick, int *count, pc_error *error) {
     pc_dispatch *room = NULL;
     pc_instance_order order = {0};
     pc_code code = pc_dispatch_create(t->instance, &room, error);
     if (!code) code = pc_instance_order_create(t->instance, &order, error);
     *count = 0;
-    int tried = scale(RULES, passes_of(t->instance) / 8, 8);
+    int64_t passes = passes_of(t->instance);
+    int tried = is_quick ? scale(RULES / 9, passes, 4) : scale(RULES, passes / 8, 8);
     for (int i = 0; i < tried && !code; i++) {
         pc_dispatch_rule rule = rule_of(t->instance, (int)((int64_t)i * RULES / tried));
         if (pc_dispatch_run(room, &rule, &order) && pc_reorder_squeeze(t->rooms[PC_COARSE_NONE][0], &order))
@@ -123,6 +124,12 @@ static int branch_out(pc_tournament *t, int count) {
     return entered;
 }
 
+/* The best of the rules' orders, for a few rounds. */
+static void compete_quickly(pc_tournament *t, int count) {
+    pc_tournament_run(t, pc_min(count, 2), 2);
+    if (!pc_tournament_is_over(t)) pc_tournament_run(t, 1, BETTER_ROUNDS);
+}
+
 static void compete(pc_tournament *t, int count) {
     int64_t passes = passes_of(t->instance);
     pc_tournament_run(t, count, scale(START_ROUNDS, passes / 2, 1));
@@ -135,12 +142,17 @@ static void compete(pc_tournament *t, int count) {
     if (!pc_tournament_is_over(t)) pc_tournament_kick(t, 1, scale(KICKS, passes, 0), PATIENCE);
 }
 
-static pc_code run_brief(const pc_instance *instance, pc_fitted *fitted, pc_tournament *t, pc_error *error) {
+static pc_code run_brief(const pc_instance *instance, bool is_quick, pc_fitted *fitted, pc_tournament *t,
+                         pc_error *error) {
     int64_t passes = passes_of(instance);
     int count = 0, most = scale(STARTS, passes, 2), ranked;
-    pc_code code = enter_rules(t, most, &ranked, error);
+    pc_code code = enter_rules(t, most, is_quick, &ranked, error);
     if (!code) code = pc_instance_bound(instance, &t->enough, error);
     if (code || (ranked > 0 && pc_tournament_is_over(t))) return code;
+    if (is_quick && ranked > 0) {
+        compete_quickly(t, ranked);
+        return PC_OK;
+    }
     code = pc_fitted_find(instance, scale(FITTED, passes, 2), scale(FITTED_DRAWS, passes, 16), false, fitted, error);
     if (code) return code;
     count = ranked;
@@ -159,10 +171,11 @@ static int short_length(const pc_search *search) {
 }
 
 /* The best short orders stretched in several ways, and the best that rules make of the whole iteration. */
-static pc_code lengthen(const pc_tournament *brief, int finalists, pc_tournament *full, pc_error *error) {
+static pc_code lengthen(const pc_tournament *brief, int finalists, bool is_quick, pc_tournament *full,
+                        pc_error *error) {
     int64_t passes = passes_of(full->instance);
     int count;
-    pc_code code = enter_rules(full, finalists, &count, error);
+    pc_code code = enter_rules(full, finalists, is_quick, &count, error);
     for (int attempt = 0; attempt < PC_STRETCH_ATTEMPTS; attempt++)
         for (int i = 0; i < finalists && !code; i++) {
             pc_entry *e = &full->entries[count];
@@ -175,7 +188,7 @@ static pc_code lengthen(const pc_tournament *brief, int finalists, pc_tournament
     if (!code) code = pc_instance_bound(full->instance, &full->enough, error);
     if (code || count == 0) return code;
     pc_tournament_run(full, count, 1);
-    if (!pc_tournament_is_over(full) && passes <= MOST_PASSES)
+    if (!is_quick && !pc_tournament_is_over(full) && passes <= MOST_PASSES)
         pc_tournament_run(full, pc_min(count, 4), scale(BEST_ROUNDS, passes / 4, 1));
     return PC_OK;
 }
@@ -198,12 +211,12 @@ static pc_code finish(const pc_search *search, const pc_tournament *t, pc_schedu
 static pc_code run_full(const pc_search *search, const pc_tournament *brief, pc_schedule *schedule, pc_error *error) {
     pc_instance instance = {0};
     pc_tournament full = {0};
-    int finalists = pc_min(scale(BEST, passes_of(brief->instance) / 4, 1), brief->entry_count);
+    int finalists = pc_min(scale(search->is_quick ? 1 : BEST, passes_of(brief->instance) / 4, 1), brief->entry_count);
     pc_code code = make_instance(search, search->microbatches, &instance, error);
     if (!code)
         code = pc_tournament_create(&instance, NULL, search->threads, (PC_STRETCH_ATTEMPTS + 1) * finalists, false,
                                     &full, error);
-    if (!code) code = lengthen(brief, finalists, &full, error);
+    if (!code) code = lengthen(brief, finalists, search->is_quick, &full, error);
     if (!code) code = finish(search, &full, schedule, error);
     pc_tournament_free(&full);
     pc_instance_free(&instance);
@@ -216,7 +229,7 @@ pc_code pc_search_dispatched(const pc_search *search, pc_schedule *schedule, pc_
     pc_fitted fitted = {0};
     pc_code code = make_instance(search, short_length(search), &instance, error);
     if (!code) code = pc_tournament_create(&instance, NULL, search->threads, ENTRIES, false, &brief, error);
-    if (!code) code = run_brief(&instance, &fitted, &brief, error);
+    if (!code) code = run_brief(&instance, search->is_quick, &fitted, &brief, error);
     if (!code)
         code = instance.microbatches == search->microbatches ? finish(search, &brief, schedule, error)
                                                              : run_full(search, &brief, schedule, error);
