@@ -34,7 +34,9 @@ def table():
     lines = []
     for row in csv.DictReader(open(ROOT / "tests/data/imports/published.csv")):
         ours, published = parameters_of(FILES / f"{row['file']}.json", row["counts"]), float(row["published_billions"])
-        lines.append(f"| {row['file']} | {published:g} | {row['counts']} | {ours:.2f} | {100 * (ours / published - 1):+.2f}% | {row['source']} |\n")
+        shown = {"weights": f"{published:g}", "rounded": f"{published:g} (rounded)", "computed": ""}[row["basis"]]
+        apart = f"{100 * (ours / published - 1):+.2f}%" if shown else ""
+        lines.append(f"| {row['file']} | {shown} | {row['counts']} | {ours:.2f} | {apart} | {row['source']} |\n")
     return HEAD + "".join(lines)
 
 
