@@ -60,11 +60,23 @@ static void test_defaults(void **state) {
     ASSERT_LIST(space->sequence_parallel, 1);
     ASSERT_LIST(space->overlaps_tp, 1);
     assert_int_equal(space->dp.count, 0);
-    assert_int_equal(space->generator_count, 3);
+    assert_int_equal(space->generator_count, 9);
+    assert_int_equal(space->bases[0].spec.effort, PC_EFFORT_QUICK);
     assert_int_equal(space->order_count, 2);
     assert_int_equal(request.objective_count, 1);
     assert_int_equal(request.objectives[0], PC_PLAN_THROUGHPUT);
     assert_int_equal(request.top, 10);
+    pc_plan_scenario_free(x);
+}
+
+/* Where least memory is wanted four schedules more, which an adaptive one stands for elsewhere; and an effort that is
+ * said holds. */
+static void test_schedules_follow_the_objective(void **state) {
+    (void)state;
+    const char *const sets[] = {"plan.objective=[throughput, memory]", "setting.search_effort=full"};
+    pc_plan_scenario *x = load_plan(tiny, sets, 2);
+    assert_int_equal(pc_plan_scenario_space(x)->generator_count, 13);
+    assert_int_equal(pc_plan_scenario_space(x)->bases[0].spec.effort, PC_EFFORT_FULL);
     pc_plan_scenario_free(x);
 }
 
@@ -536,6 +548,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_schedules_follow_the_objective),
         cmocka_unit_test(test_defaults_follow_the_layout),
         cmocka_unit_test(test_offloaded_runs),
         cmocka_unit_test(test_defaults_of_experts),
