@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 
-ROOT, COMMAND = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+ROOT, COMMAND = (pathlib.Path(name).resolve() for name in sys.argv[1:3])
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 # What has to be in each environment: nothing of the build, so that the package must stand alone.
@@ -89,7 +89,7 @@ def test_wheel(python, wheel, folder):
     must(run(inside, "-m", "pip", "install", "--no-index", "--no-deps", wheel), "pip install")
     empty = folder / "path"  # neither compiler nor gnuplot
     empty.mkdir()
-    environment = {**CLEAN, "PATH": str(empty), "PC_COMMAND": COMMAND, "PC_SOURCE_ROOT": str(ROOT)}
+    environment = {**CLEAN, "PATH": str(empty), "PC_COMMAND": str(COMMAND), "PC_SOURCE_ROOT": str(ROOT)}
     done = subprocess.run([inside, HERE / "run.py"], capture_output=True, text=True, env=environment, cwd=folder, timeout=900)
     print(f"{python}: {done.stderr.splitlines()[-1] if done.stderr else ''}", flush=True)
     must(done, f"the tests in {python}")
