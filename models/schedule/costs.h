@@ -80,7 +80,7 @@ typedef struct pc_costs {
                                 * PC_TIME_NOT_GIVEN: as the durations say */
     int64_t *pair_layer_bytes; /* [devices][chunks]: what F takes of a layer, where the F and the backward pass of a
                                 * pair go layer by layer, so that F takes what the other gives back (pc_costs_shared);
-                                * -1: each has its own from start to end */
+                                * -1: each has its own from start to end, as where R recomputes F */
     pc_copies copies;          /* to the host and back, beside passes; of NULL unless pc_costs_add_copies made them */
 } pc_costs;
 
