@@ -77,14 +77,14 @@ static int mark_pairs(test_random *random, pc_schedule *s) {
     return made;
 }
 
-/* Layers are shared out where no F is recomputed by an R: what such an F takes is not what its B gives back. */
+/* An F that R makes again takes less than a pair could share: costs share layers in schedules without R alone. */
 static void draw_pair_times(test_random *random, const pc_schedule *s, pc_costs *costs) {
+    bool shares = !pc_schedule_has(s, PC_PASS_R);
     assert_int_equal(pc_costs_add_pairs(costs, NULL), PC_OK);
     for (int64_t i = 0; i < 2 * (int64_t)costs->devices * costs->chunks * costs->chunks; i++)
         if (test_draw(random) % 4) costs->pair_ps[i] = (pc_time)(test_draw(random) % 3000);
     for (int i = 0; i < costs->devices * costs->chunks; i++)
-        if (test_draw(random) % 3 && !pc_schedule_has(s, PC_PASS_R))
-            costs->pair_layer_bytes[i] = (int64_t)(test_draw(random) % 60);
+        if (test_draw(random) % 3 && shares) costs->pair_layer_bytes[i] = (int64_t)(test_draw(random) % 60);
 }
 
 static void compare(const pc_schedule *s, const pc_costs *costs, const pc_replay *replay) {
@@ -253,6 +253,25 @@ static void test_stretches_with_its_passes(void **state) {
     pc_costs_free(&costs);
 }
 
+/* Of 250 apart, 200 together; behind both comes what is not in the pair, of any length: 50, or 80. */
+static void test_what_is_behind_does_not_stretch(void **state) {
+    (void)state;
+    pc_costs costs;
+    pc_pass f = {1, 0, PC_PASS_F}, b = {0, 0, PC_PASS_BW};
+    assert_int_equal(pc_costs_create(1, 1, &costs, NULL), PC_OK);
+    assert_int_equal(pc_costs_add_pairs(&costs, NULL), PC_OK);
+    int64_t at = pc_costs_pair_index(&costs, 0, f, b);
+    costs.pair_ps[at] = 200;
+    costs.pair_apart_ps[at] = 250;
+    costs.pair_behind_ps[0] = 50;
+    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 150 + 50), 200 + 50);
+    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 200, 300 + 50), 400 + 50);
+    costs.pair_behind_ps[0] = 80;
+    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 150 + 80), 200 + 80);
+    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 200, 300 + 80), 400 + 80);
+    pc_costs_free(&costs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_is_events_is_the_fixed_point),
@@ -260,6 +279,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_no_pair),
         cmocka_unit_test(test_shares_memory),
         cmocka_unit_test(test_stretches_with_its_passes),
+        cmocka_unit_test(test_what_is_behind_does_not_stretch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

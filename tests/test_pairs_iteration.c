@@ -56,6 +56,30 @@ static void test_slowdown(void **state) {
     pc_iteration_free(&before);
 }
 
+/* ZeRO 2 with reductions behind each backward pass, over links that are slow on some days: a pair hides the same of its
+ * passes then, and the engine finds the same days. */
+static void test_reductions_of_bad_days(void **state) {
+    (void)state;
+    static const char *const names[] = {"1f1b-interleaved-overlap", "dualpipe", "dualpipe-v"};
+    for (int n = 0; n < 3; n++) {
+        pc_iteration_spec spec = spec_of(names[n], 2, true);
+        spec.cut.zero = 2;
+        spec.overlaps_gradients = false;
+        spec.jitter = 0.1;
+        spec.bad_days =
+            (pc_bad_days){.samples = 3, .link_jitter = 0.3, .bad_links = 2, .bad_factor = 0.25, .slow_factor = 1};
+        pc_iteration shortcut = run_spec(&spec);
+        spec.engine = PC_ENGINE_EVENTS;
+        pc_iteration events = run_spec(&spec);
+        for (int i = 0; i < 3; i++) {
+            assert_true(pc_time_to_seconds(shortcut.sample_ps[i]) > shortcut.bad_days.good_s);
+            assert_int_equal(events.sample_ps[i], shortcut.sample_ps[i]);
+        }
+        pc_iteration_free(&events);
+        pc_iteration_free(&shortcut);
+    }
+}
+
 static void expect_refused(const pc_iteration_spec *spec, const char *message) {
     pc_iteration iteration;
     pc_error error = {0};
@@ -80,6 +104,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hides_communication_alone),
         cmocka_unit_test(test_slowdown),
+        cmocka_unit_test(test_reductions_of_bad_days),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

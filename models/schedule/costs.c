@@ -55,6 +55,8 @@ pc_code pc_costs_add_pairs(pc_costs *costs, pc_error *error) {
     costs->pair_layer_bytes = pc_alloc(cells, sizeof *costs->pair_layer_bytes);
     if (!costs->pair_layer_bytes) return pc_error_no_memory(error);
     for (size_t i = 0; i < cells; i++) costs->pair_layer_bytes[i] = -1;
+    costs->pair_behind_ps = pc_alloc(cells, sizeof *costs->pair_behind_ps);
+    if (!costs->pair_behind_ps) return pc_error_no_memory(error);
     costs->pair_ps = pc_alloc(2 * count, sizeof *costs->pair_ps);
     if (!costs->pair_ps) return pc_error_no_memory(error);
     for (size_t i = 0; i < 2 * count; i++) costs->pair_ps[i] = PC_TIME_NOT_GIVEN;
@@ -66,12 +68,13 @@ pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass b
     int64_t at = pc_costs_pair_index(costs, device, f, back);
     pc_time given = costs->pair_ps ? costs->pair_ps[at] : PC_TIME_NOT_GIVEN;
     if (given == PC_TIME_NOT_GIVEN) return f_ps + back_ps;
-    pc_time usual = costs->pair_apart_ps[at];
+    pc_time usual = costs->pair_apart_ps[at], behind = costs->pair_behind_ps[pc_costs_index(costs, device, back.chunk)];
+    pc_time apart = f_ps + back_ps - behind;
     if (usual == PC_TIME_NOT_GIVEN)
         usual = pc_costs_duration(costs, device, f.chunk, PC_PASS_F) +
-                pc_costs_duration(costs, device, back.chunk, back.kind);
-    if (f_ps + back_ps == usual || usual <= 0) return given;
-    return (pc_time)llround((double)given * ((double)(f_ps + back_ps) / (double)usual));
+                pc_costs_duration(costs, device, back.chunk, back.kind) - behind;
+    if (apart == usual || usual <= 0) return given + behind;
+    return (pc_time)llround((double)given * ((double)apart / (double)usual)) + behind;
 }
 
 pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position,
@@ -96,6 +99,7 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->hop_delay_ps);
     pc_free(costs->ready_ps);
     pc_free(costs->pair_ps);
+    pc_free(costs->pair_behind_ps);
     pc_free(costs->pair_layer_bytes);
     memset(costs, 0, sizeof *costs);
 }

@@ -565,7 +565,7 @@ static pc_code fill_in_costs(const pc_outline *outline, int without, pc_costs *c
         if (!code && gathers) pc_outline_set_ready(outline, d, costs);
     }
     if (!code && !(without & PC_WITHOUT_TRANSFERS)) code = set_transfers(outline, costs, error);
-    return code ? code : pc_outline_set_pairs(outline, costs, error);
+    return code ? code : pc_outline_set_pairs(outline, without, costs, error);
 }
 
 pc_code pc_outline_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {

@@ -186,7 +186,8 @@ static void set_pair(const pc_outline *outline, int device, int f_chunk, int bac
     const pc_chunk_outline *chunks = outline->chunks_of + (int64_t)device * outline->chunks;
     pc_pass f = {1, (int16_t)f_chunk, PC_PASS_F}, back = {0, (int16_t)back_chunk, PC_PASS_BW};
     pc_time f_ps = pc_costs_duration(costs, device, f_chunk, PC_PASS_F);
-    pc_time back_ps = pc_costs_duration(costs, device, back_chunk, PC_PASS_BW);
+    pc_time back_ps = pc_costs_duration(costs, device, back_chunk, PC_PASS_BW) -
+                      costs->pair_behind_ps[pc_costs_index(costs, device, back_chunk)];
     double seconds = saved[(int64_t)chunks[f_chunk].sort * outline->sort_count + chunks[back_chunk].sort];
     pc_time less = (pc_time)llround(seconds * (double)PC_PICOSECONDS_PER_SECOND);
     int64_t at = pc_costs_pair_index(costs, device, f, back);
@@ -211,7 +212,15 @@ static void set_all(const pc_outline *outline, const double *saved, pc_costs *co
             for (int back = 0; back < outline->chunks; back++) set_pair(outline, d, f, back, saved, costs);
 }
 
-pc_code pc_outline_set_pairs(const pc_outline *outline, pc_costs *costs, pc_error *error) {
+void pc_outline_set_behind_pairs(const pc_outline *outline, int without, pc_costs *costs) {
+    for (int d = 0; costs->pair_ps && d < outline->devices; d++)
+        for (int c = 0; c < outline->chunks; c++) {
+            pc_pass back = {0, (int16_t)c, PC_PASS_BW};
+            costs->pair_behind_ps[pc_costs_index(costs, d, c)] = pc_outline_whole_pass(outline, d, back, without, 0);
+        }
+}
+
+pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
     int count = outline->sort_count;
     if (!pc_outline_has_pairs(outline)) return PC_OK;
     sort_steps *sorts = pc_alloc((size_t)count, sizeof *sorts);
@@ -219,6 +228,7 @@ pc_code pc_outline_set_pairs(const pc_outline *outline, pc_costs *costs, pc_erro
     pc_code code = sorts && saved ? pc_costs_add_pairs(costs, error) : pc_error_no_memory(error);
     for (int i = 0; !code && i < count; i++) code = make_sort(outline, i, &sorts[i], error);
     for (int i = 0; !code && i < count * count; i++) saved[i] = saved_s(&sorts[i / count].f, &sorts[i % count]);
+    if (!code) pc_outline_set_behind_pairs(outline, without, costs);
     if (!code) set_all(outline, saved, costs);
     free_sorts(sorts, count);
     pc_free(saved);

@@ -13,8 +13,11 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
 /* Adds the times of pairs F&BW to costs whose durations are there: both passes' less what communication of one hides
  * behind computation of the other (pair_overlap.h). That is all collectives within passes, of tensor and context
  * parallelism too; kernels beside them lose the spec's overlap_slowdown. Launches of both take what they take, and the
- * ZeRO 2 reductions of a pass are not hidden. */
-pc_code pc_outline_set_pairs(const pc_outline *outline, pc_costs *costs, pc_error *error);
+ * ZeRO 2 reductions of a pass are not hidden. without: as in pc_outline_costs. */
+pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error);
+
+/* Of costs with pairs, those reductions alone, where the outline's have changed: links of a bad day, say. */
+void pc_outline_set_behind_pairs(const pc_outline *outline, int without, pc_costs *costs);
 
 /* Seconds that pairs hide on the busiest stage, over all microbatches; 0 without pairs. */
 double pc_outline_hidden_s(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs);

@@ -9,6 +9,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/outline_experts.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/sample_events.h"
 
 #include <inttypes.h>
@@ -212,6 +213,7 @@ static void begin_sample(const samples_run *run, worker *w) {
         set_step(run->base, d, w);
     }
     set_ends(run->base, w);
+    pc_outline_set_behind_pairs(&w->outline, 0, &w->costs);
     pc_ends_clear(&w->ends);
 }
 
