@@ -66,8 +66,8 @@ static double exchange_s(const recount *of, const pc_operation *o) {
     return pc_dispatch_course(&of->spec->machine, &of->ep, &what).seconds;
 }
 
-/* A collective, or what kernels behind a ring's leave of it. */
-static double wait_s(const recount *of, const pc_operation *o) {
+/* From its start to its end, whatever is beside it. */
+static double whole_s(const recount *of, const pc_operation *o) {
     const pc_group *group = group_of(of, o);
     double bytes = (double)o->size_bytes;
     switch (o->kind) {
@@ -82,12 +82,38 @@ static double wait_s(const recount *of, const pc_operation *o) {
         return alone(of, group, PC_COLLECTIVE_REDUCE_SCATTER, bytes);
     case PC_OPERATION_ALL_TO_ALL:
         return alone(of, group, PC_COLLECTIVE_ALL_TO_ALL, bytes);
-    default: {
-        double round_s =
-            pc_message_seconds(&of->spec->machine, &of->round, bytes) + of->spec->machine.collective_call_s;
-        return pc_max(round_s - of->cost.kernel(of->cost.self, o + 1).seconds, 0);
+    case PC_OPERATION_RING:
+        return pc_message_seconds(&of->spec->machine, &of->round, bytes) + of->spec->machine.collective_call_s;
+    default:
+        return of->cost.kernel(of->cost.self, o).seconds;
     }
+}
+
+/* A collective, or what kernels behind a ring's leave of it. */
+static double wait_s(const recount *of, const pc_operation *o) {
+    if (o->kind != PC_OPERATION_RING) return whole_s(of, o);
+    return pc_max(whole_s(of, o) - of->cost.kernel(of->cost.self, o + 1).seconds, 0);
+}
+
+/* From a layer's dispatch on the host has launched nothing ahead: it waits for a copy, then launches one operation
+ * after the other. Each begins when it is launched and the one before it is over. Seconds that the GPU idles. */
+static double idle_behind_s(const recount *of, const pc_operations *list, int first) {
+    const pc_gpu *gpu = &of->spec->machine.gpu;
+    double launched = gpu->kernel_s + gpu->launch_s, over = 0, idle = 0;
+    for (int i = first; i < list->count && list->list[i].repeat == list->list[first].repeat; i++) {
+        const pc_operation *o = &list->list[i];
+        if (o->role != PC_GEMM_FORWARD) break;
+        launched += o->launches * gpu->launch_s;
+        idle += pc_max(launched - over, 0);
+        over = pc_max(launched, over) + whole_s(of, o);
     }
+    return idle;
+}
+
+/* Where counts of tokens are not known before. */
+static bool is_waited_for(const recount *of, const pc_operation *o) {
+    return of->cost.launch_s > 0 && !of->spec->model.experts.pads_to_capacity && o->kind == PC_OPERATION_DISPATCH &&
+           o->role == PC_GEMM_FORWARD;
 }
 
 /* Kernels and collectives one by one, none of which overlap but a ring's; or the launches of both. */
@@ -104,6 +130,7 @@ static double pass_s(const recount *of, int device, int chunk, pc_pass_kind kind
         else
             kernels += repeat * of->cost.kernel(of->cost.self, o).seconds;
         launches += repeat * (double)o->launches * of->cost.launch_s;
+        if (is_waited_for(of, o)) waits += repeat * idle_behind_s(of, &list, i);
     }
     return pc_max(kernels + waits, launches) * (1 + of->spec->pass_overhead) *
            (1 + of->spec->machine.speed_variation * pc_expected_largest(pc_ranks_gpus(&of->ranks)));
@@ -326,9 +353,9 @@ static double finish_each(recount *of) {
     return period;
 }
 
-/* Two replicas in a pipeline: every rank's gradients are on the stage across, too. */
-static void join_replicas(recount *of) {
-    pc_group pair = pair_of(of, 0, of->p - 1), *dp = &of->dp;
+/* Two replicas in a pipeline: every rank's gradients are on the stage across, too; those of folded experts as well. */
+static void join_replicas(const recount *of, pc_group *dp) {
+    pc_group pair = pair_of(of, 0, of->p - 1);
     if (dp->ranks == 1) {
         *dp = pair;
         return;
@@ -398,7 +425,10 @@ double recount_iteration(const pc_iteration_spec *spec) {
     of.dp = pc_group_of_both(&spec->machine, &of.ranks, PC_AXIS_DP, PC_AXIS_CP);
     place_context(&of);
     place_experts(&of);
-    if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) join_replicas(&of);
+    if (of.placement == PC_PLACEMENT_BIDIRECTIONAL && of.p > 1) {
+        join_replicas(&of, &of.dp);
+        if (of.is_folded) join_replicas(&of, &of.edp);
+    }
     make_schedule(&of);
     set_costs(&of);
     time_passes(&of);

@@ -14,9 +14,15 @@ static double gpu_s(const pc_outline *outline, const pc_operation *x) {
     return outline->cost.kernel(outline->cost.self, x).seconds;
 }
 
+static bool waits_at(const pc_outline *outline, const pc_operation *x) {
+    return outline->cost.launch_s > 0 && !outline->spec->model.experts.pads_to_capacity &&
+           x->kind == PC_OPERATION_DISPATCH && x->role == PC_GEMM_FORWARD;
+}
+
 /* The copy of the counts, a kernel and its launch, is what the host waits for. */
-static double of_layer(const pc_outline *outline, const pc_operations *operations, int first) {
+double pc_host_wait_s(const pc_outline *outline, const pc_operations *operations, int first) {
     const pc_gpu *gpu = &outline->spec->machine.gpu;
+    if (!waits_at(outline, &operations->list[first])) return 0;
     double host_s = gpu->kernel_s + gpu->launch_s, device_s = 0, idle_s = 0;
     for (int i = first; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
@@ -30,11 +36,7 @@ static double of_layer(const pc_outline *outline, const pc_operations *operation
 
 double pc_host_waits_s(const pc_outline *outline, const pc_operations *operations) {
     double seconds = 0;
-    if (outline->cost.launch_s == 0 || outline->spec->model.experts.pads_to_capacity) return 0;
-    for (int i = 0; i < operations->count; i++) {
-        const pc_operation *x = &operations->list[i];
-        if (x->kind == PC_OPERATION_DISPATCH && x->role == PC_GEMM_FORWARD)
-            seconds += (double)x->repeat * of_layer(outline, operations, i);
-    }
+    for (int i = 0; i < operations->count; i++)
+        seconds += (double)operations->list[i].repeat * pc_host_wait_s(outline, operations, i);
     return seconds;
 }

@@ -19,6 +19,9 @@
  * kernels, which a library launches in a loop, launch_s each. */
 double pc_host_operation_s(const pc_gpu *gpu, const pc_operation *operation);
 
+/* Seconds of one layer, before the pace, if operation `first` is its dispatch and the host waits there; else 0. */
+double pc_host_wait_s(const pc_outline *outline, const pc_operations *operations, int first);
+
 /* Seconds of all layers of the pass. */
 double pc_host_waits_s(const pc_outline *outline, const pc_operations *operations);
 

@@ -1,6 +1,7 @@
 #include "models/training/recipe.h"
 
 #include "engine/alloc.h"
+#include "models/training/host_waits.h"
 #include "models/training/pass_costs.h"
 
 #include <math.h>
@@ -44,10 +45,17 @@ static int add_collective(const pc_outline *outline, const pc_operations *operat
     return beside;
 }
 
+/* The GPU waits for the host in front of a layer's dispatch: like a kernel, it holds the processor. */
+static void add_host_wait(const pc_outline *outline, const pc_operations *operations, int number, pc_recipe *recipe) {
+    double seconds = pc_host_wait_s(outline, operations, number);
+    if (seconds > 0) add_kernel(recipe, operations->list[number].repeat, outline->pace * seconds);
+}
+
 static void add_operations(const pc_outline *outline, const pc_operations *operations, pc_recipe *recipe) {
     for (int i = 0; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (x->repeat < 1) continue;
+        add_host_wait(outline, operations, i, recipe);
         if (pc_operation_is_collective(x))
             i += add_collective(outline, operations, i, recipe);
         else
@@ -62,7 +70,7 @@ pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_p
     pc_code code =
         pc_pass_operations(&outline->spec->model, &outline->cut, &part->part, kind, has_r, &operations, error);
     if (code) return code;
-    pc_recipe made = {.steps = pc_alloc((size_t)operations.count + 1, sizeof *made.steps)};
+    pc_recipe made = {.steps = pc_alloc(2 * (size_t)operations.count + 1, sizeof *made.steps)}; /* and waits */
     if (!made.steps) return pc_error_no_memory(error);
     double launches_s = pc_cost_pass(&outline->cost, &operations).launch_bound_s;
     made.launches_s = outline->pace * pc_outline_host_s(outline, part, kind, launches_s);

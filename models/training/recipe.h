@@ -5,7 +5,8 @@
 
 #include "models/training/outline.h"
 
-/* Kernels in a row are one step: nothing can come between them. */
+/* Kernels in a row are one step, with what the GPU waits for the host among them (host_waits.h): nothing can come
+ * between them. */
 typedef struct pc_step_of_pass {
     bool is_collective;
     bool runs_beside; /* a collective for which the step behind it does not wait, but the one behind that; and that step
