@@ -19,14 +19,14 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3056, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_run_spec) == 3064, "a new field of a run: does it decide its result?");
 _Static_assert(sizeof(pc_iteration_spec) == 2360, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
-_Static_assert(sizeof(pc_costs) == 200, "a new field of costs");
+_Static_assert(sizeof(pc_costs) == 208, "a new field of costs");
 #endif
 
 enum { PARTS = 4, DEVICES = 2, CHUNKS = 2 };
