@@ -349,7 +349,7 @@ static pc_costs draw_costs(test_random *random, const pc_generator *generator, i
     const pc_time equal[] = {test_between(random, 1, 30), test_between(random, 1, 30), test_between(random, 1, 30)};
     assert_int_equal(pc_costs_create(p, chunks, &costs, NULL), PC_OK);
     for (int64_t i = 0; i < (int64_t)p * chunks; i++) {
-        pc_time times[PC_PASS_KINDS];
+        pc_time times[PC_PASS_KINDS] = {0}; /* of S and T none */
         for (int kind = 0; kind < 3; kind++) times[kind] = is_equal ? equal[kind] : test_between(random, 1, 30);
         times[PC_PASS_BW] = times[PC_PASS_B] + times[PC_PASS_W];
         times[PC_PASS_R] = times[PC_PASS_F];
@@ -373,7 +373,8 @@ static void check_schedule(const pc_generator *generator, test_random *random) {
     if (test_between(random, 0, 1)) request.memory_limit = (pc_memory_limit){limit};
     if (pc_generate(generator, &request, &schedule, NULL, NULL) == PC_OK) {
         int64_t allowed[64];
-        assert_int_equal(pc_replay_run(&schedule, &costs, NULL, &replay, NULL), PC_OK);
+        pc_error error = {0};
+        if (pc_replay_run(&schedule, &costs, NULL, &replay, &error)) fail_msg("%s: %s", schedule.name, error.message);
         pc_least_span_limits(generator, &request, &replay, allowed);
         for (int d = 0; d < p; d++) assert_true(allowed[d] >= replay.device_peak_bytes[d]);
         assert_int_equal(pc_schedule_least_span(&schedule, &costs, (pc_memory_limit){allowed}, &least, NULL), PC_OK);
