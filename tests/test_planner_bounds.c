@@ -49,9 +49,9 @@ static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *cho
     const pc_low_precision *low = &spec->model.low;
     if (choice->offload & PC_OFFLOAD_BESIDE_PASSES || spec->cut.graphs || spec->stage_buffers) return false;
     if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
-    /* With BW beside W, what W waits with, units of ZeRO 3 or what is recomputed may stand beside more than the bound
-     * takes. */
-    bool mixes = strcmp(choice->generator->name, "dualpipe-v") == 0;
+    /* With BW beside W, gathered gradients that W waits with may stand beside more than the bound takes. F and BW that
+     * run together share memory layer by layer, of which the bound takes the least. */
+    bool mixes = strcmp(choice->generator->name, "dualpipe-v") == 0 && (choice->tp > 1 || spec->overlaps_pairs);
     if (mixes) return false;
     bool is_cut = pc_placement_has_slices(choice->generator->placement); /* whose slices of one part differ */
     bool has_vocab = choice->generator->barriers != PC_BARRIERS_NONE;
