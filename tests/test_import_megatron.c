@@ -155,6 +155,9 @@ static void test_refused(void **state) {
            "train.sh:1: pipeline-model-parallel-layout: Et*3|t*3|t*2L; expected a layout such as Et*7|t*7mL, with "
            "parts for "
            "all stages");
+    refuse("{\n\"architectures\": [\"LlamaForCausalLM\"], \"hidden_size\": 8}",
+           "train.sh:2: architectures: a config.json of Hugging Face; expected arguments of Megatron-LM "
+           "(pipecast import hf reads it)");
     refuse("MODEL_ARGS:\n  - [", "train.sh:3: not YAML: did not find expected node content while parsing a flow node; "
                                  "expected one YAML document in UTF-8");
 }

@@ -191,8 +191,20 @@ static void note_rest(pc_megatron_reader *r) {
             pc_imported_note(r->import, PC_IMPORT_NO_EFFECT, "%s", known[i].words);
 }
 
+/* A config.json has keys that are spelt as arguments are, so that what it comes to would look like a setting. */
+static pc_code refuse_config_json(const pc_megatron_reader *r) {
+    for (int i = 0; i < r->arguments.count; i++) {
+        const pc_argument *argument = &r->arguments.list[i];
+        if (strcmp(argument->name, "architectures")) continue;
+        return pc_error_refuse(r->error, r->arguments.file, argument->line, argument->name,
+                               "a config.json of Hugging Face; expected arguments of Megatron-LM "
+                               "(pipecast import hf reads it)");
+    }
+    return PC_OK;
+}
+
 static pc_code read_all(pc_megatron_reader *r) {
-    pc_code code = PC_OK;
+    pc_code code = refuse_config_json(r);
     for (int i = 0; i < r->arguments.count; i++) r->arguments.list[i].known = find_line(r->arguments.list[i].name);
     for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, i);
     if (!code) code = pc_megatron_take_model(r);
