@@ -178,9 +178,9 @@ static void test_memory(void **state) {
 
 /* Columns file, published_billions and counts: "main" leaves layers of multi-token prediction out. Where basis is
  * "computed", nobody was found who published the number; it is ours, kept against change. */
-static const char *shared(void) {
-    const char *folder = getenv("PC_SHARED");
-    return folder ? folder : "../shared";
+static const char *source_root(void) {
+    const char *root = getenv("PC_SOURCE_ROOT");
+    return root ? root : ".";
 }
 
 static void check_published(const char *line, long *count) {
@@ -190,7 +190,7 @@ static void check_published(const char *line, long *count) {
     pc_parameters parameters;
     pc_error error = {0};
     assert_int_equal(sscanf(line, "%127[^,],%lf,%15[^,],", file, &published, counts), 3);
-    snprintf(path, sizeof path, "%s/data/imports/hf/%s.json", shared(), file);
+    snprintf(path, sizeof path, "%s/../shared/data/imports/hf/%s.json", source_root(), file);
     if (pc_library_load_model(path, &loaded, &error)) fail_msg("%s", error.message);
     assert_string_equal(loaded.model.name, file);
     assert_int_equal(pc_model_parameters(&loaded.model, 1, &parameters, &error), PC_OK);
@@ -203,12 +203,12 @@ static void test_published(void **state) {
     (void)state;
     char path[512], line[512];
     long count = 0;
-    snprintf(path, sizeof path, "%s/data/imports/hf", shared());
+    snprintf(path, sizeof path, "%s/../shared/data/imports/hf", source_root());
     if (access(path, R_OK) != 0) {
         print_message("skipped: no %s\n", path);
         skip();
     }
-    snprintf(path, sizeof path, "%s/tests/data/imports/published.csv", getenv("PC_SOURCE_ROOT"));
+    snprintf(path, sizeof path, "%s/tests/data/imports/published.csv", source_root());
     FILE *table = fopen(path, "r");
     assert_non_null(table);
     assert_non_null(fgets(line, sizeof line, table));

@@ -202,10 +202,10 @@ static long check_file(const char *path, long *without_model) {
 
 static void test_files(void **state) {
     (void)state;
-    const char *shared = getenv("PC_SHARED");
+    const char *root = getenv("PC_SOURCE_ROOT");
     char folder[256], path[512];
     long count = 0, without_model = 0;
-    snprintf(folder, sizeof folder, "%s/data/imports/megatron", shared ? shared : "../shared");
+    snprintf(folder, sizeof folder, "%s/../shared/data/imports/megatron", root ? root : ".");
     DIR *files = opendir(folder);
     if (!files) {
         print_message("skipped: no %s\n", folder);
