@@ -26,7 +26,7 @@ static pc_iteration_spec spec_of(pc_dispatcher dispatcher, bool overlaps) {
 }
 
 static pc_outline outline_of(const pc_iteration_spec *spec) {
-    pc_outline outline;
+    pc_outline outline = {0};
     pc_error error = {0};
     if (pc_outline_check(spec, &error) || pc_outline_make(spec, NULL, &outline, &error)) fail_msg("%s", error.message);
     return outline;

@@ -330,7 +330,7 @@ static void test_progress_is_said(void **state) {
         example_space x;
         draw_space(&random, i < 4 ? 4000 : 20000, false, &x);
         heard h = {.thread = pthread_self(), .is_alone = threads == 1};
-        pc_plan_request request = {.objective_count = 1, .top = 3, .threads = threads, .progress = {hear, &h}};
+        pc_plan_request request = {.objective_count = 1, .top = 3, .threads = threads, .progress = {.say = hear, .self = &h}};
         request.exhaustive = i >= 4;
         pc_plan_answer with = run_plan(&x.space, &request);
         request.progress = (pc_plan_progress){0};
