@@ -33,7 +33,7 @@ _pipecast_options() {
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
-    compare) echo --tolerance= --format= --all --exit-code --run= --iteration= --figure= --help -h ;;
+    compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --help -h ;;
     merge) echo --quiet -q --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
@@ -120,6 +120,8 @@ _pipecast_values() {
     plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
+    compare:--sort) _pipecast_words run change ;;
+    compare:--columns) _pipecast_words --list all $(_pipecast_columns) ;;
     run:--columns | plan:--columns)
         _pipecast_words --list all run name model machine gpus tp pp dp virtual_pp schedule microbatch_size microbatches \
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
@@ -154,7 +156,7 @@ _pipecast_values() {
     export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
     export:--run | compare:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
-    figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    figure:--output | figure:-o | compare:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
