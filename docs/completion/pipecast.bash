@@ -1,5 +1,6 @@
 # Completion of pipecast for bash: commands, options, their values where they are known, files by their ending. Needs
 # nothing but bash 4 or later. tests/golden/test_manual.py holds it equal to what `pipecast COMMAND --help` says.
+# Run as a program, it prints what it offers for the last of its words: the completions for zsh and fish ask it.
 
 # Of the options of a command that stand for keys of a setting, as `pipecast` has them: the options; with one of them, the
 # words that it takes.
@@ -226,4 +227,28 @@ _pipecast() {
     fi
 }
 
-complete -F _pipecast pipecast
+# Other shells leave --name=value whole, and want to know which words are folders.
+_pipecast_print() {
+    local COMP_WORDS=() COMP_CWORD COMPREPLY=() before= word
+    for word; do
+        before=
+        if [[ $word == --*=* ]]; then
+            before=${word%%=*}=
+            COMP_WORDS+=("${word%%=*}" = "${word#*=}")
+        else
+            COMP_WORDS+=("$word")
+        fi
+    done
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    ((COMP_CWORD > 0)) && _pipecast
+    for word in ${COMPREPLY[@]+"${COMPREPLY[@]}"}; do
+        [[ -d ${word/#\~\//$HOME/} ]] && word+=/
+        printf '%s\n' "$before$word"
+    done
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    _pipecast_print "$@"
+else
+    complete -F _pipecast pipecast
+fi
