@@ -117,7 +117,10 @@ _pipecast_values() {
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
-    list:--format) _pipecast_words table markdown flags ;;
+    list:--format)
+        _pipecast_words table json
+        [[ ${file:-keys} == keys ]] && _pipecast_words markdown flags
+        ;;
     plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
