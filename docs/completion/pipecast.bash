@@ -161,6 +161,7 @@ _pipecast_values() {
     export:--run | compare:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
     figure:--output | figure:-o | compare:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    plan:--output | plan:-o) _pipecast_files .h5 .toml .sh ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
