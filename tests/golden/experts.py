@@ -93,13 +93,15 @@ def recomputes(row):
 
 def dispatches(row):
     """25.09's DeepSeek-V3 on H100 has enable_deepep, B200's of 8 stages moe_flex_dispatcher_backend deepep.
-    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
+    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300.
+    So has Moonlight, where its verification cards do not name another."""
     family, gpu = family_of(row), gpu_of(row)
     if (family, gpu, release_of(row)) == ("deepseek", "H100", (25, 9)) or (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
         return {"setting.moe_token_dispatcher_type": "flex", "setting.moe_flex_dispatcher_backend": "deepep"}
     plain_gptoss = family == "gptoss" and not is_mx(row) and gpu != "B300"
+    plain_moonlight = family == "moonlight" and "dispatcher=" not in row["variant"]
     plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
-    return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
+    return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen or plain_moonlight else {}
 
 
 def is_mlperf(row):
