@@ -1,7 +1,6 @@
-/* Whole training iterations: GPT-3 175B, TP 8, folded, with memory curves, as a run inside a sweep does them; a mixture
- * of experts beside a dense model on as many GPUs, which may take half as long; and with every
- * data-parallel replica expanded and each pass 5% noisy, up to 131,072 GPUs. By events: the engine runs it whole, and
- * keeps its trace. */
+/* Whole training iterations: GPT-3 175B, TP 8, folded, with memory curves, as a run inside a sweep does them. A mixture
+ * of experts stands beside a dense model on as many GPUs, which may take half as long. Then every data-parallel replica
+ * is expanded and each pass 5% noisy, up to 131,072 GPUs. By events: the engine runs it whole, and keeps its trace. */
 #include "bench/bench.h"
 #include "bench/example.h"
 #include "models/training/iteration.h"

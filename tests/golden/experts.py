@@ -139,8 +139,10 @@ def hides_exchanges(row):
 
 def overlaps(row):
     """The option of Megatron-Bridge sets both arguments of Megatron-LM (CommOverlapConfig)."""
-    if not (hides_exchanges(row) and can_overlap(row)):
-        return {}
+    return hidden() if hides_exchanges(row) and can_overlap(row) else {}
+
+
+def hidden():
     return {"setting.schedule": "1f1b-interleaved-overlap", "setting.overlap.moe_expert_parallel_comm": "true", "setting.overlap.delay_wgrad_compute": "true"}
 
 
@@ -162,7 +164,12 @@ def of_bridge(row):
 
 
 def of_mlperf(row):
-    return captures(row) if is_mlperf(row) and number(row["ep"]) > 1 else {}
+    """Its config_*.sh: OVERLAP_MOE_EXPERT_PARALLEL_COMM, DELAY_WGRAD_COMPUTE, RECOMPUTE_MODULES=mlp on GB200; config_common_mxfp8.sh: FP8_DPA; and
+    pretrain.py begins with Megatron-Bridge's recipe. Its router is not forced, on real text: how evenly tokens choose is not known."""
+    if not (is_mlperf(row) and number(row["ep"]) > 1):
+        return {}
+    again = {"setting.recompute": "selective:mlp"} if gpu_of(row) == "GB200" and not row["recompute"] else {}
+    return {**again, **captures(row), **hidden(), **steps(row), "setting.fp8_dot_product_attention": "true"}
 
 
 def of_row(row):

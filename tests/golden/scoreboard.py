@@ -78,6 +78,7 @@ MENDS = [Mend("nvidia_dgxc_benchmarking", {"release": r"v25\.04.*", "model": "ne
               "GPT_OSS_120B_PRETRAIN_CONFIG_H100_BF16_V1 has 1, and four do not fit"),
          Mend("megatron_bridge_verification_cards", {"variant": "recipe=qwen3_235b_a22b_pretrain_256gpu_gb300_fp8mx_config .*"}, "vp", "", "12", 1,
               "that recipe has 12, and hides exchanges, for which Megatron-LM wants chunks"),
+         Mend("mlperf_training_v60_deepseek", {"model": "deepseekv3_671b"}, "vp", "", "4", 2, "INTERLEAVED_PIPELINE of the configurations that the rows name"),
          Mend("mlperf_training", {"model": "llama31_8b", "system": r".*\(B200-SXM-180GB\) 2x8"}, "precision", "", "FP8", 1,
               "not printed; two others ran the same configuration on such machines in FP8, as fast within 1.2%"),
          Mend("mlperf_training", {"model": "llama2_70b_lora", "system": r".*\(B200-SXM-180GB\) 1x8", "ga": "1"}, "precision", "", "FP8", 3,
@@ -125,8 +126,8 @@ def with_unit(row):
 def read(root, name):
     recipes = conditions.read(root.parent / SHARED)
     with open(root.parent / SHARED / f"{name}.csv", newline="") as file:
-        return mended(name, [{**with_unit(row), "mended": "", "program": program(row["framework"]), **conditions.of_row(row, recipes)}
-                             for row in csv.DictReader(file)])
+        rows = mended(name, [{**with_unit(row), "mended": "", "program": program(row["framework"])} for row in csv.DictReader(file)])
+    return [{**row, **conditions.of_row(row, recipes)} for row in rows]
 
 
 def is_at_hand(root):
