@@ -147,8 +147,10 @@ def hidden():
 
 
 def steps(row):
-    """DeepSeek-V3's, Kimi K2's and Moonlight's recipes have use_precision_aware_optimizer, with gradients and both moments in bf16."""
-    if family_of(row) not in ("deepseek", "kimi", "moonlight"):
+    """DeepSeek-V3's, Kimi K2's and Moonlight's recipes have use_precision_aware_optimizer, with gradients and both moments in bf16
+    (megatron/bridge/recipes/deepseek/deepseek_v3.py, kimi, moonlight). MLPerf's pretrain.py begins with the first."""
+    is_of_recipe = row["framework"] == "Megatron-Bridge" or is_mlperf(row)
+    if not is_of_recipe or family_of(row) not in ("deepseek", "kimi", "moonlight"):
         return {}
     return {f"setting.{name}_dtype": "bf16" for name in ("main_grads", "exp_avg", "exp_avg_sq")}
 
@@ -160,7 +162,7 @@ def spreads(row):
 
 
 def of_bridge(row):
-    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row), **steps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
 def of_mlperf(row):
@@ -169,8 +171,8 @@ def of_mlperf(row):
     if not (is_mlperf(row) and number(row["ep"]) > 1):
         return {}
     again = {"setting.recompute": "selective:mlp"} if gpu_of(row) == "GB200" and not row["recompute"] else {}
-    return {**again, **captures(row), **hidden(), **steps(row), "setting.fp8_dot_product_attention": "true"}
+    return {**again, **captures(row), **hidden(), "setting.fp8_dot_product_attention": "true"}
 
 
 def of_row(row):
-    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
+    return {**steps(row), **parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
