@@ -72,10 +72,6 @@ MENDS = [Mend("nvidia_dgxc_benchmarking", {"release": r"v25\.04.*", "model": "ne
          *[Mend("nemo_megatron_bridge", {**NEMO_26_02_01, "precision": "NVFP4"}, column, says, becomes, 1,
                 "a whole replica does not fit a GPU; its recipe has pp 4, vp 5, mbs 1")
            for column, says, becomes in (("mbs", "2", "1"), ("vp", "", "5"), ("pp", "1", "4"))],
-         Mend("nemo_megatron_bridge", {"release": r"NeMo 25\.11", "model": "GPT OSS 120B", "system": "DGX-B200"}, "ep", "8", "64", 1,
-              "GPT_OSS_120B_PRETRAIN_CONFIG_B200_BF16_V1 has 64, as the row of 26.02, which is as fast a token within 2%"),
-         Mend("nemo_megatron_bridge", {"release": r"NeMo 25\.11", "model": "GPT OSS 120B", "system": "DGX-H100"}, "mbs", "4", "1", 1,
-              "GPT_OSS_120B_PRETRAIN_CONFIG_H100_BF16_V1 has 1, and four do not fit"),
          Mend("megatron_bridge_verification_cards", {"variant": "recipe=qwen3_235b_a22b_pretrain_256gpu_gb300_fp8mx_config .*"}, "vp", "", "12", 1,
               "that recipe has 12, and hides exchanges, for which Megatron-LM wants chunks"),
          Mend("mlperf_training_v60_deepseek", {"model": "deepseekv3_671b"}, "vp", "", "4", 2, "INTERLEAVED_PIPELINE of the configurations that the rows name"),
