@@ -152,7 +152,7 @@ static void what_lies_under_another_is_said(void **state) {
     chart.y_label[0] = "Rate";
     chart.y_count = 2;
     for (int i = 0; i < ROWS; i++) rows[i].iteration_s = 1 + i;
-    assert_hidden(&chart, rows, ROWS, "1f1b lies under zb-h1 in 'Rate'");
+    assert_hidden(&chart, rows, ROWS, "1f1b lies under zb-h1 (Rate)");
     chart = by_microbatches;
     chart.style = PC_CHART_BARS;
     assert_hidden(&chart, rows, ROWS, "");

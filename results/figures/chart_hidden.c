@@ -90,7 +90,7 @@ static void add_hidden_of(const pc_chart_data *data, const pc_chart_layout *layo
     pc_chart_axis_label(data->y[y_index], data->chart->y_label[y_index], name);
     char *unit = strstr(name, " [");
     if (unit) *unit = '\0';
-    pc_text_printf(text, " in '%s'", name);
+    pc_text_printf(text, " (%s)", name);
 }
 
 void pc_chart_name_hidden(const pc_chart_data *data, const pc_chart_layout *layout, char line[PC_CHART_LINE_SIZE]) {

@@ -137,9 +137,10 @@ static void add_note(const pc_figure *figure, const pc_figure_panel *panel, int6
     int32_t stage = is_beside ? trace->pass_device[i] / PC_TIMELINE_ROWS_BESIDE : trace->pass_device[i];
     const char *whose = !is_beside ? "" : trace->pass_device[i] % PC_TIMELINE_ROWS_BESIDE ? "measured " : "simulated ";
     snprintf(attributes, sizeof attributes,
-             "class=\"pass\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
+             "class=\"%s\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
              "\" data-chunk=\"%d\" data-stage=\"%" PRId32 "\" data-start=\"%.9g\" data-end=\"%.9g\"",
-             is_beside ? whose : panel->name, kind, pass->microbatch, pass->chunk, stage, start, end);
+             pc_figure_is_pale(panel, i) ? "pass pale" : "pass", is_beside ? whose : panel->name, kind,
+             pass->microbatch, pass->chunk, stage, start, end);
     snprintf(title, sizeof title, "%s%s of microbatch %" PRId32 ", chunk %d, stage %" PRId32 ": %.6g to %.6g%s%.32s",
              whose, kind, pass->microbatch, pass->chunk, stage, start, end, *panel->unit ? " " : "", panel->unit);
     pc_svg_add_note(figure->notes, attributes, title);

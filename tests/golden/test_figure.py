@@ -325,7 +325,8 @@ class Views(Drawn):
             self.assertNotIn("#ffffff", dark.lower())
             for ink in ("rgb( 34,  34,  34)", "rgb( 68,  68,  68)"):
                 self.assertNotIn(ink, dark)
-        fills = [{shape.get("fill") for shape in self.shapes(self.folder / name, "pass")} for name in ("0.svg", "1.svg")]
+        fills = [{shape.get("fill") for shape in self.shapes(self.folder / name, "pass")
+                  if shape.get("data-panel") == "timeline"} for name in ("0.svg", "1.svg")]
         self.assertEqual(*fills)
         self.assertEqual(self.draw("bars", "--dark", name="x.pdf").read_bytes()[:5], b"%PDF-")
 
