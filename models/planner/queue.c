@@ -1,5 +1,5 @@
-/* Candidates in the order of their bounds, where the bound of a schedule that searches takes long: it is made close
- * only when the candidate's turn comes by the bound that it has. A candidate is given away when no other one can have a
+/* Candidates in the order of their bounds, where a close bound takes long: it is made close only when the candidate's
+ * turn comes by the bound that it has. A candidate is given away when no other one can have a
  * better bound. So the order is that of close bounds, though few are worked out. */
 #include "models/planner/plan_search.h"
 
@@ -44,6 +44,13 @@ static pc_code raise(const plan_search *search, plan_bounder *bounder, const pc_
     return PC_OK;
 }
 
+/* A known order has one close bound, those that are searched for a quick one and a closer one. */
+static pc_code bound_closely(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error) {
+    bool is_searched = outline->spec->generator->searches;
+    return is_searched ? plan_bound_spans(bounder, outline, is_close, error)
+                       : plan_bound_order(bounder, outline, error);
+}
+
 /* What cannot be counted keeps the bound that it has. */
 static pc_code make_close(const plan_search *search, plan_bounder *bounder, plan_candidate *candidate,
                           pc_error *error) {
@@ -52,8 +59,9 @@ static pc_code make_close(const plan_search *search, plan_bounder *bounder, plan
     pc_outline outline;
     pc_code code = plan_bounder_outline(bounder, search->space, choice.base, &spec, &outline, error);
     if (code) return code == PC_ERROR_INPUT ? PC_OK : code;
-    for (int is_close = 0; !code && is_close < 2 && !is_rejected(search, candidate); is_close++) {
-        code = plan_bound_spans(bounder, &outline, is_close, error);
+    for (int is_close = choice.generator->searches ? 0 : 1; !code && is_close < 2 && !is_rejected(search, candidate);
+         is_close++) {
+        code = bound_closely(bounder, &outline, is_close, error);
         if (!code) code = raise(search, bounder, &choice, &outline, candidate, error);
     }
     pc_outline_free(&outline);
@@ -74,8 +82,7 @@ typedef struct plan_batch {
 static void close_one(void *context, int worker, int64_t index) {
     plan_batch *x = context;
     const plan_search *search = x->queue->search;
-    if (plan_choice_of(&search->numbers, x->list[index].rank.number).generator->searches)
-        x->code[index] = make_close(search, &x->queue->bounders[worker], &x->list[index], &x->error[index]);
+    x->code[index] = make_close(search, &x->queue->bounders[worker], &x->list[index], &x->error[index]);
 }
 
 static pc_code make_room(plan_queue *queue, int64_t more, pc_error *error) {
