@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include "engine/alloc.h"
 #include "engine/names.h"
 #include "scenarios/units.h"
 
@@ -128,6 +129,27 @@ int arguments_next(arguments *line) {
         return ARGUMENT_OPERAND;
     }
     return word[1] == '-' ? next_long(line, word) : next_short(line, word);
+}
+
+static bool is_help(const arguments *line, int option) {
+    return option >= 0 && strcmp(line->options[option].name, "help") == 0;
+}
+
+int arguments_take(arguments *line, const char *help, take_argument *take, void *request) {
+    for (int option; (option = arguments_next(line)) != ARGUMENT_END;) {
+        if (is_help(line, option)) {
+            fputs(help, stdout);
+            return finish_output(EXIT_DONE);
+        }
+        if (option == ARGUMENT_ERROR || !take(request, option, line->value)) return EXIT_BAD_INPUT;
+    }
+    return ARGUMENT_END;
+}
+
+const char **arguments_room(int argc) {
+    const char **room = pc_alloc((size_t)argc + 1, sizeof *room);
+    if (!room) report_usage("out of memory");
+    return room;
 }
 
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number) {

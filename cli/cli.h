@@ -65,6 +65,16 @@ enum { ARGUMENT_END = -1, ARGUMENT_OPERAND = -2, ARGUMENT_ERROR = -3 };
  * "-nvalue". */
 int arguments_next(arguments *line);
 
+/* Takes an option or an operand, of the command's own request; false after having printed what is wrong. */
+typedef bool take_argument(void *request, int option, const char *value);
+
+/* Hands all of them to `take`. ARGUMENT_END; or, after --help, which is answered with `help`, or after what was wrong,
+ * the exit status. */
+int arguments_take(arguments *line, const char *help, take_argument *take, void *request);
+
+/* Room for every operand, and one more, for pc_free; NULL after having said that there is no memory. */
+const char **arguments_room(int argc);
+
 /* Parse the argument of option `name`; false after having printed what is wrong. */
 bool argument_integer(const char *name, const char *text, int64_t least, int64_t most, int64_t *number);
 bool argument_number(const char *name, const char *text, double *number);

@@ -38,7 +38,7 @@ static const char help[] =
     "example: pipecast import hf Qwen3-32B/config.json -o qwen3.yaml\n"
     "example: pipecast import kineto rank0.json.gz rank1.json.gz -o times.yaml\n";
 
-enum { OUTPUT, DEVICES, PLACEMENT, SKIP, QUIET, HELP };
+enum { OUTPUT, DEVICES, PLACEMENT, SKIP, QUIET };
 static const option_spec options[] = {{"output", 'o', "FILE"}, {"devices", 0, "N"},  {"placement", 0, "KIND"},
                                       {"skip", 0, "N"},        {"quiet", 'q', NULL}, {"help", 'h', NULL},
                                       {NULL, 0, NULL}};
@@ -121,10 +121,17 @@ static bool refuse_option(const import_format *format, const import_request *r) 
     return false;
 }
 
-static bool take_option(import_request *r, const import_format **format, int option, const char *value) {
+typedef struct import_command {
+    import_request request;
+    const import_format *format; /* NULL until it is named */
+} import_command;
+
+static bool take_option(void *command, int option, const char *value) {
+    import_command *c = command;
+    import_request *r = &c->request;
     switch (option) {
     case ARGUMENT_OPERAND:
-        if (!*format) return (*format = find_format(value)) != NULL;
+        if (!c->format) return (c->format = find_format(value)) != NULL;
         r->paths[r->path_count++] = value;
         return true;
     case OUTPUT:
@@ -143,29 +150,19 @@ static bool take_option(import_request *r, const import_format **format, int opt
     }
 }
 
-static int parse_and_answer(import_request *r, int argc, char **argv) {
-    const import_format *format = NULL;
-    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "import"};
-    for (int option; (option = arguments_next(&x)) != ARGUMENT_END;) {
-        if (option == HELP) {
-            fputs(help, stdout);
-            return finish_output(EXIT_DONE);
-        }
-        if (option == ARGUMENT_ERROR || !take_option(r, &format, option, x.value)) return EXIT_BAD_INPUT;
-    }
+static int judge_request(const import_format *format, const import_request *r) {
     if (!format) return report_usage("import: no format; expected one such as kineto, and FILE...");
     if (r->path_count == 0) return report_usage("import: no file; expected import %s FILE...", format->name);
     return refuse_option(format, r) ? EXIT_BAD_INPUT : answer(format, r);
 }
 
 int command_import(int argc, char **argv) {
-    import_request r = {.devices = -1, .skip = -1, .placement = -1};
-    r.paths = pc_alloc((size_t)argc + 1, sizeof *r.paths);
-    if (!r.paths) {
-        report_usage("out of memory");
-        return EXIT_MACHINE;
-    }
-    int status = parse_and_answer(&r, argc, argv);
-    pc_free(r.paths);
+    import_command c = {.request = {.devices = -1, .skip = -1, .placement = -1}};
+    arguments x = {.argc = argc, .argv = argv, .next = 1, .options = options, .command = "import"};
+    c.request.paths = arguments_room(argc);
+    if (!c.request.paths) return EXIT_MACHINE;
+    int status = arguments_take(&x, help, take_option, &c);
+    if (status == ARGUMENT_END) status = judge_request(c.format, &c.request);
+    pc_free(c.request.paths);
     return status;
 }

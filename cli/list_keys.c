@@ -1,6 +1,7 @@
 #include "cli/list_keys.h"
 
 #include "cli/cli.h"
+#include "cli/list_json.h"
 #include "cli/run_flags.h"
 
 #include "scenarios/key_list.h"
@@ -115,18 +116,41 @@ static int print_flags(void) {
     return finish_output(EXIT_DONE);
 }
 
+/* The section by the key that it stands under in a file. */
+static const char *const section_names[PC_KEY_SECTIONS] = {
+    [PC_KEYS_OF_FILE] = "file",      [PC_KEYS_OF_SETTING] = "setting",      [PC_KEYS_OF_SWEEP] = "sweep",
+    [PC_KEYS_OF_PLAN] = "plan",      [PC_KEYS_OF_CASE] = "cases",           [PC_KEYS_OF_PUBLISHED] = "cases.published",
+    [PC_KEYS_OF_FIGURE] = "figures", [PC_KEYS_OF_MODEL_FILE] = "model file"};
+
+static int print_json(const pc_scenario_key *keys, int count) {
+    list_json json = {.objects = 0};
+    for (int i = 0; i < count; i++) {
+        list_json_next(&json);
+        list_json_text(&json, "section", section_names[keys[i].section]);
+        list_json_text(&json, "key", keys[i].path);
+        list_json_text(&json, "value", keys[i].value);
+        list_json_text(&json, "for", use_text(&keys[i]));
+        list_json_text(&json, "otherwise", keys[i].otherwise);
+        list_json_text(&json, "meaning", keys[i].description);
+    }
+    return list_json_end(&json);
+}
+
 int list_keys(const char *format) {
-    enum { TABLE, MARKDOWN, FLAGS };
+    enum { TABLE, JSON, MARKDOWN, FLAGS };
+    int status = EXIT_DONE;
     pc_error error = {0};
     pc_scenario_key *keys;
     int count, look;
-    if (!argument_word("list: --format", "format", "table|markdown|flags", format, &look)) return EXIT_BAD_INPUT;
+    if (!argument_word("list: --format", "format", "table|json|markdown|flags", format, &look)) return EXIT_BAD_INPUT;
     if (look == FLAGS) return print_flags();
     if (pc_scenario_keys(&keys, &count, &error)) return report(&error);
     if (look == MARKDOWN)
         print_markdown(keys, count);
+    else if (look == JSON)
+        status = print_json(keys, count);
     else
         print_table(keys, count);
     pc_scenario_keys_free(keys);
-    return finish_output(EXIT_DONE);
+    return finish_output(status);
 }

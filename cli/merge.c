@@ -60,11 +60,8 @@ static int parse_and_answer(merge *m, const char **shards, int argc, char **argv
 int command_merge(int argc, char **argv) {
     pc_launched launched;
     if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
-    const char **shards = pc_alloc((size_t)argc, sizeof *shards);
-    if (!shards) {
-        report_usage("out of memory");
-        return EXIT_MACHINE;
-    }
+    const char **shards = arguments_room(argc);
+    if (!shards) return EXIT_MACHINE;
     merge m = {.request = {.shards = shards}};
     int status = parse_and_answer(&m, shards, argc, argv);
     pc_free(shards);

@@ -1,6 +1,7 @@
 /* pipecast plan: the best ways to train a model on a cluster. */
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/plan_job.h"
 #include "cli/plan_means.h"
 #include "cli/plan_models.h"
 #include "cli/plan_nearest.h"
@@ -32,6 +33,7 @@ typedef struct session {
     pc_plan_answer answer;
     pc_results_writer *writer;    /* NULL if no file is wanted */
     pc_plan_row *rows;            /* one a plan; owns the commands */
+    plan_job *jobs;               /* likewise, if -o names files of another program; else NULL */
     char rule[PC_PLAN_TEXT_SIZE]; /* that most points broke; empty if none did */
 } session;
 
@@ -140,12 +142,17 @@ static pc_code find_rule(session *s, pc_error *error) {
 
 /* ---- the plans as runs ---- */
 
+static bool writes_jobs(const session *s) {
+    return s->request->writer && s->request->output && plan_job_is_file(s->request->output);
+}
+
 static pc_code open_results(session *s, pc_error *error) {
     size_t size;
     pc_standing standing;
     const char *path = s->request->path, *output = s->request->output;
     if (!output || pc_team_rank(s->means.team) > 0) return PC_OK;
     pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
+    if (!code && writes_jobs(s)) return plan_job_check(output, error);
     if (!code) code = pc_sweep_files_check_target(output, &standing, error);
     if (!code) code = pc_results_create(output, &s->writer, error);
     if (code) return code;
@@ -173,6 +180,14 @@ static pc_code keep_row(session *s, const pc_plan_row *row, pc_error *error) {
     return pc_results_add_run(s->writer, &row->row, &shape, NULL, error);
 }
 
+static pc_code name_job(session *s, int64_t index, const pc_run_spec *spec, const pc_run_detail *detail,
+                        pc_error *error) {
+    plan_job *job = &s->jobs[index];
+    pc_code code = plan_job_name(s->request->output, index, job, error);
+    if (code || s->request->writer != PLAN_WRITES_TORCHTITAN) return code;
+    return plan_job_take_order(spec, &s->rows[index].row, detail, job, error);
+}
+
 static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     pc_plan_row *plan = &s->rows[index];
     pc_run_detail detail = {.devices = 0};
@@ -184,8 +199,9 @@ static pc_code run_plan(session *s, int64_t index, pc_error *error) {
     if (code) return code;
     code = pc_run_profiles_open(&s->planned, &spec, error);
     if (!code) pc_run_profiles_use(&s->planned, &spec);
-    spec.trace = spec.trace && s->writer;
+    spec.trace = (spec.trace && s->writer) || s->jobs;
     if (!code) code = pc_plan_row_run(&spec, &labels, plan, &detail, error);
+    if (!code && s->jobs) code = name_job(s, index, &spec, &detail, error);
     if (!code) code = keep_run(s, &spec, &plan->row, &detail, error);
     pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);
@@ -197,7 +213,8 @@ static pc_code run_plan(session *s, int64_t index, pc_error *error) {
 static pc_code run_plans(session *s, pc_error *error) {
     pc_code code = PC_OK;
     s->rows = pc_alloc((size_t)s->answer.count, sizeof *s->rows);
-    if (!s->rows) return pc_error_no_memory(error);
+    if (writes_jobs(s)) s->jobs = pc_alloc((size_t)s->answer.count, sizeof *s->jobs);
+    if (!s->rows || (writes_jobs(s) && !s->jobs)) return pc_error_no_memory(error);
     for (int64_t i = 0; i < s->answer.count && !code; i++) code = run_plan(s, i, error);
     return code;
 }
@@ -250,6 +267,17 @@ static pc_code print_plans(const session *s, pc_error *error) {
     return code;
 }
 
+static void warn_of_schedule(int64_t index, const pc_run_spec *spec) {
+    char line[256];
+    const char *nearest = pc_megatron_nearest_schedule(spec);
+    if (!nearest) return;
+    snprintf(line, sizeof line,
+             "plan %" PRId64 ": Megatron-LM does not have the schedule %s: with these arguments it runs %s, its "
+             "nearest; `--schedule 1f1b,1f1b-interleaved` plans with what it has",
+             index + 1, spec->generator->name, nearest);
+    say_warning(NULL, line);
+}
+
 static pc_code write_plan(session *s, int64_t index, pc_text *text, pc_error *error) {
     pc_run_spec spec;
     pc_run_labels labels;
@@ -257,22 +285,33 @@ static pc_code write_plan(session *s, int64_t index, pc_text *text, pc_error *er
     pc_code code = pc_plan_scenario_run_spec(s->scenario, &plan->found.choice, index + 1, &spec, &labels, error);
     if (code) return code;
     pc_text_printf(text, "%s# plan %" PRId64 ": %.4g s an iteration on %" PRId64 " GPUs of %s\n# %s\n",
-                   index ? "\n" : "", index + 1, plan->row.iteration_s, spec.gpus, labels.machine, plan->command);
+                   text->size > 0 ? "\n" : "", index + 1, plan->row.iteration_s, spec.gpus, labels.machine,
+                   plan->command);
     code = pc_run_profiles_open(&s->planned, &spec, error);
     if (!code) pc_run_profiles_use(&s->planned, &spec);
     if (!code && s->request->writer == PLAN_WRITES_MEGATRON)
         code = pc_megatron_write(&spec, text, error);
     else if (!code)
-        pc_torchtitan_write(&spec, text);
+        pc_torchtitan_write(&spec, s->jobs ? s->jobs[index].csv_name : NULL, text);
+    if (!code && s->request->writer == PLAN_WRITES_MEGATRON && !s->request->is_quiet) warn_of_schedule(index, &spec);
     pc_run_spec_free(&spec);
     return !code && text->failed ? pc_error_no_memory(error) : code;
+}
+
+static pc_code write_job(session *s, int64_t index, pc_error *error) {
+    pc_text text = {.data = NULL};
+    pc_code code = write_plan(s, index, &text, error);
+    if (!code) code = plan_job_save(&s->jobs[index], &text, error);
+    pc_text_free(&text);
+    return code;
 }
 
 /* The plans as another program takes them, the best first. */
 static pc_code write_plans(session *s, pc_error *error) {
     pc_text text = {.data = NULL};
     pc_code code = PC_OK;
-    for (int64_t i = 0; i < s->answer.count && !code; i++) code = write_plan(s, i, &text, error);
+    for (int64_t i = 0; i < s->answer.count && !code; i++)
+        code = s->jobs ? write_job(s, i, error) : write_plan(s, i, &text, error);
     if (!code && text.size > 0) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
     pc_text_free(&text);
     return code;
@@ -295,6 +334,8 @@ static void close_session(session *s, bool is_complete) {
     pc_run_profiles_close(&s->searched);
     pc_run_profiles_close(&s->planned);
     pc_plan_scenario_free(s->scenario);
+    for (int64_t i = 0; s->jobs && i < s->answer.count; i++) plan_job_free(&s->jobs[i]);
+    pc_free(s->jobs);
     pc_free(s->rows);
 }
 

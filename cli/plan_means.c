@@ -1,6 +1,7 @@
 #include "cli/plan_means.h"
 
 #include "cli/cli.h"
+#include "cli/plan_job.h"
 #include "engine/alloc.h"
 #include "storage/replace.h"
 
@@ -24,7 +25,8 @@ static pc_code open_kept(const plan_request *request, plan_means *means, pc_erro
     const char *const *files = request->caches;
     int count = is_first ? request->cache_count : 0;
     pc_code code = PC_OK;
-    if (is_first && count == 0 && request->output) {
+    bool has_results = request->output && !(request->writer && plan_job_is_file(request->output));
+    if (is_first && count == 0 && has_results) {
         code = name_journal(request->output, &means->journal, error);
         files = (const char *const *)&means->journal;
         count = 1;

@@ -375,11 +375,8 @@ int command_profile(int argc, char **argv) {
         return EXIT_BAD_INPUT;
     }
     request r = {.format = PC_FORMAT_TABLE};
-    r.paths = pc_alloc((size_t)argc, sizeof *r.paths);
-    if (!r.paths) {
-        report_usage("out of memory");
-        return EXIT_MACHINE;
-    }
+    r.paths = arguments_room(argc);
+    if (!r.paths) return EXIT_MACHINE;
     int status = parse_and_answer(&r, rule, argc - 1, argv + 1);
     pc_free(r.paths);
     return status;

@@ -64,22 +64,32 @@ pc_code profile_save(const pc_profile *profile, const char *path, pc_error *erro
 
 /* ---- listing ---- */
 
-static pc_code list_profile(const pc_library_file *file, pc_error *error) {
+static pc_code list_profile(list_json *json, const pc_library_file *file, pc_error *error) {
     pc_profile profile;
     pc_code code = pc_profile_text_read(file->text, file->name, &profile, error);
     if (code) return code;
-    printf("%-10s  %4" PRId64 "  %4zu  %s\n", file->name, profile.fit_count, (strlen(file->text) + 999) / 1000,
-           profile.device.origin);
+    if (json) {
+        list_json_next(json);
+        list_json_text(json, "name", file->name);
+        list_json_integer(json, "fits", profile.fit_count);
+        list_json_integer(json, "bytes", (int64_t)strlen(file->text));
+        list_json_text(json, "from", profile.device.origin);
+    } else {
+        printf("%-10s  %4" PRId64 "  %4zu  %s\n", file->name, profile.fit_count, (strlen(file->text) + 999) / 1000,
+               profile.device.origin);
+    }
     pc_profile_free(&profile);
     return PC_OK;
 }
 
-int list_profiles(void) {
+int list_profiles(list_json *json) {
     int count;
     pc_error error = {0};
     pc_code code = PC_OK;
     const pc_library_file *files = pc_library_files(PC_LIBRARY_PROFILES, &count);
-    printf("%-10s  %4s  %4s  from\n", "name", "fits", "kB");
-    for (int i = 0; i < count && !code; i++) code = list_profile(&files[i], &error);
-    return code ? report(&error) : finish_output(EXIT_DONE);
+    if (!json) printf("%-10s  %4s  %4s  from\n", "name", "fits", "kB");
+    for (int i = 0; i < count && !code; i++) code = list_profile(json, &files[i], &error);
+    if (code && json) pc_text_free(&json->text);
+    if (code) return report(&error);
+    return json ? list_json_end(json) : finish_output(EXIT_DONE);
 }

@@ -3,6 +3,7 @@
 #define PC_CLI_PROFILE_OPEN_H
 
 #include "calib/profile/profile.h"
+#include "cli/list_json.h"
 #include "engine/error.h"
 
 /* The library's profile of that name, otherwise the file; for pc_profile_free. PC_ERROR_INPUT as the file's reader has
@@ -15,7 +16,7 @@ bool profile_is_text(const char *path);
 /* The file, replaced at once or left as it was: HDF5, or as text the fits alone. */
 pc_code profile_save(const pc_profile *profile, const char *path, pc_error *error);
 
-/* `pipecast list profiles`; an exit code. */
-int list_profiles(void);
+/* `pipecast list profiles`, a table where `json` is NULL; an exit code. */
+int list_profiles(list_json *json);
 
 #endif

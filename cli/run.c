@@ -390,11 +390,8 @@ static int parse_and_answer(run_request *r, int argc, char **argv) {
 
 int command_run(int argc, char **argv) {
     run_request r = {.shard = 1, .shard_count = 1};
-    r.paths = pc_alloc((size_t)argc + 1, sizeof *r.paths);
-    if (!r.paths) {
-        report_usage("out of memory");
-        return EXIT_MACHINE;
-    }
+    r.paths = arguments_room(argc);
+    if (!r.paths) return EXIT_MACHINE;
     int status = parse_and_answer(&r, argc, argv);
     run_sets_free(&r.sets);
     pc_free(r.paths);

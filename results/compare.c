@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- which rows belong together --- */
@@ -69,9 +70,23 @@ static bool numbers_differ(double a, double b, double tolerance) {
     return a != b && !(fabs(b - a) <= tolerance * fabs(a));
 }
 
-/* What is compared: all but what says which run it is; and hashes of times only where times must be equal. */
-static bool is_compared(const pc_column *column, double tolerance) {
-    return !column->tells_runs && !(tolerance > 0 && column->is_of_times);
+bool pc_comparison_has_choice(const pc_comparison *c) {
+    return c->options->columns && !c->options->columns->is_all;
+}
+
+static bool is_chosen(const pc_column_choice *choice, int column) {
+    for (int i = 0; i < choice->count; i++)
+        if (choice->column[i] == column) return true;
+    return false;
+}
+
+/* What is compared: what was asked for; else all but what says which run it is, and hashes of times only where times
+ * must be equal. */
+static bool is_compared(const pc_comparison *c, int number) {
+    int count;
+    const pc_column *column = &pc_columns(&count)[number];
+    if (pc_comparison_has_choice(c)) return is_chosen(c->options->columns, number);
+    return !column->tells_runs && !(c->options->tolerance > 0 && column->is_of_times);
 }
 
 static bool differs(const pc_column *column, const pc_run_row *a, const pc_run_row *b, double tolerance) {
@@ -87,16 +102,24 @@ static bool differs(const pc_column *column, const pc_run_row *a, const pc_run_r
     return true;
 }
 
+static bool next_by_change(const pc_comparison *c, pc_difference *at) {
+    const int64_t next = at->next;
+    if (next == c->difference_count) return false;
+    *at = c->by_change[next];
+    at->next = next + 1;
+    return true;
+}
+
 bool pc_difference_next(const pc_comparison *c, pc_difference *at) {
     int count;
+    if (c->by_change) return next_by_change(c, at);
     const pc_column *columns = pc_columns(&count);
     double tolerance = c->options->tolerance;
     for (; at->row < c->a_count; at->row++, at->column = -1) {
         if (c->b_of_a[at->row] < 0) continue;
         const pc_run_row *a = &c->a[at->row], *b = &c->b[c->b_of_a[at->row]];
         while (++at->column < count)
-            if (is_compared(&columns[at->column], tolerance) && differs(&columns[at->column], a, b, tolerance))
-                return true;
+            if (is_compared(c, at->column) && differs(&columns[at->column], a, b, tolerance)) return true;
     }
     return false;
 }
@@ -105,6 +128,14 @@ double pc_relative_difference(const pc_column *column, const pc_run_row *a, cons
     if (!pc_column_is_number(column) || !pc_column_defined(column, a) || !pc_column_defined(column, b)) return NAN;
     double from = number_of(column, a), relative = (number_of(column, b) - from) / fabs(from);
     return isfinite(relative) ? relative : NAN;
+}
+
+double pc_difference_size(const pc_comparison *c, const pc_difference *at) {
+    int count;
+    const pc_column *column = &pc_columns(&count)[at->column];
+    if (!pc_column_is_number(column)) return -1;
+    double relative = pc_relative_difference(column, &c->a[at->row], &c->b[c->b_of_a[at->row]]);
+    return isnan(relative) ? INFINITY : fabs(relative);
 }
 
 static void count_differences(pc_comparison *c) {
@@ -126,6 +157,36 @@ static void count_differences(pc_comparison *c) {
     }
 }
 
+/* --- by size --- */
+
+typedef struct sized {
+    double size;
+    pc_difference at;
+} sized;
+
+static int compare_sizes(const void *left, const void *right) {
+    const sized *a = left, *b = right;
+    if (a->size != b->size) return a->size < b->size ? 1 : -1;
+    if (a->at.row != b->at.row) return a->at.row < b->at.row ? -1 : 1;
+    return a->at.column < b->at.column ? -1 : a->at.column > b->at.column;
+}
+
+/* The order is set last: until then differences come run by run. */
+static pc_code sort_by_change(pc_comparison *c, pc_error *error) {
+    sized *all = pc_alloc((size_t)c->difference_count, sizeof *all);
+    pc_difference *order = pc_alloc((size_t)c->difference_count, sizeof *order);
+    pc_code code = all && order ? PC_OK : pc_error_no_memory(error);
+    int64_t count = 0;
+    for (pc_difference at = PC_DIFFERENCE_START; !code && pc_difference_next(c, &at);)
+        all[count++] = (sized){pc_difference_size(c, &at), at};
+    if (!code) qsort(all, (size_t)count, sizeof *all, compare_sizes);
+    for (int64_t i = 0; i < count; i++) order[i] = all[i].at;
+    pc_free(all);
+    if (code) pc_free(order);
+    c->by_change = code ? NULL : order;
+    return code;
+}
+
 /* --- all of it --- */
 
 static pc_code make(pc_comparison *c, pc_error *error) {
@@ -137,7 +198,20 @@ static pc_code make(pc_comparison *c, pc_error *error) {
     if (!c->b_of_a || !c->b_is_used || !c->columns) return pc_error_no_memory(error);
     pc_code code = match(c, error);
     if (!code) count_differences(c);
-    return code;
+    return code || !c->options->by_change ? code : sort_by_change(c, error);
+}
+
+pc_code pc_comparison_make(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
+                           const pc_compare_options *options, pc_comparison *c, pc_error *error) {
+    *c = (pc_comparison){.options = options, .a = a, .b = b, .a_count = a_count, .b_count = b_count};
+    return make(c, error);
+}
+
+void pc_comparison_free(pc_comparison *c) {
+    pc_free(c->b_of_a);
+    pc_free(c->b_is_used);
+    pc_free(c->columns);
+    pc_free(c->by_change);
 }
 
 bool pc_compare_flush(pc_compare_sink *sink) {
@@ -165,12 +239,10 @@ static pc_code write_all(const pc_comparison *c, FILE *stream, pc_error *error) 
 
 pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
                    const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error) {
-    pc_comparison c = {.options = options, .a = a, .b = b, .a_count = a_count, .b_count = b_count};
-    pc_code code = make(&c, error);
+    pc_comparison c;
+    pc_code code = pc_comparison_make(a, a_count, b, b_count, options, &c, error);
     if (!code) code = write_all(&c, stream, error);
     if (!code) *summary = c.summary;
-    pc_free(c.b_of_a);
-    pc_free(c.b_is_used);
-    pc_free(c.columns);
+    pc_comparison_free(&c);
     return code;
 }

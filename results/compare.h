@@ -3,6 +3,7 @@
 #define PC_RESULTS_COMPARE_H
 
 #include "engine/error.h"
+#include "results/column_choice.h"
 #include "results/row.h"
 #include "results/table.h"
 
@@ -19,7 +20,10 @@ typedef struct pc_compare_options {
     double tolerance; /* relative to A's number: those at most this far apart count as equal; 0: equal to the last bit.
                        * Above 0, trace_hash, which changes with the smallest change of a time, is not compared */
     pc_format format;
-    bool all;                          /* TABLE: every difference and every run that only one has, not just the first */
+    const pc_column_choice
+        *columns;   /* of pc_table_column_name; NULL, or all: every column but those that say which run it is */
+    bool by_change; /* differences by their size, the largest first; else run by run */
+    bool all;       /* TABLE: every difference and every run that only one has, not just the first */
     const char *name_a, *name_b;       /* what the files are called, for the table and for messages */
     const char *version_a, *version_b; /* of the pipecast that wrote them; TABLE says so where they are not the same */
 } pc_compare_options;
@@ -36,9 +40,18 @@ typedef struct pc_compare_summary {
  * column differs more than once, it has a line with its largest relative difference. Then come the runs that only one
  * has, and a line that sums up. CSV, JSON: a row a difference: scenario, name, column, a, b, difference (b - a),
  * relative; and for a run that only one has a row with column "run" and its number there. Takes time in proportion to
- * the rows. PC_ERROR_INPUT if a file has two rows of one scenario and name; PC_ERROR_IO if the stream fails. */
+ * the rows. By size: values that only one has, and changes from 0, come first; then relative differences, the farthest
+ * from zero first; then words. Equals stay run by run. PC_ERROR_INPUT if a file has two rows of one scenario and name;
+ * PC_ERROR_IO if the stream fails. */
 pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
                    const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error);
+
+/* Draws the differences of numbers as bars, the largest first, at most `PC_COMPARE_BARS_MOST` of them; says below how
+ * many are left out, and how many have no size. Uses the columns, the tolerance and the names of the options. Errors as
+ * above, and those of drawing. */
+enum { PC_COMPARE_BARS_MOST = 30 };
+pc_code pc_compare_draw(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
+                        const pc_compare_options *options, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ static void grid_print_head(const grid *g, pc_text *text) {
 /* --- cells --- */
 
 /* The name of a run; with its scenario where the two files have several. */
-static void add_label(pc_text *cell, const pc_run_row *row, bool with_scenario) {
+void pc_compare_add_label(pc_text *cell, const pc_run_row *row, bool with_scenario) {
     if (with_scenario) {
         pc_text_add_line(cell, row->scenario, LABEL_MAX);
         pc_text_add(cell, ": ", 2);
@@ -158,7 +158,7 @@ static void add_values(pc_text *cell_a, pc_text *cell_b, const pc_column *column
 
 /* --- what differs, run by run --- */
 
-static bool has_one_scenario(const pc_comparison *c) {
+bool pc_comparison_has_one_scenario(const pc_comparison *c) {
     const char *first = c->a_count > 0 ? c->a[0].scenario : c->b_count > 0 ? c->b[0].scenario : "";
     for (int64_t i = 0; i < c->a_count; i++)
         if (strcmp(c->a[i].scenario, first) != 0) return false;
@@ -172,7 +172,7 @@ static void set_difference(grid *g, const pc_comparison *c, pc_difference at, bo
     const pc_column *column = &pc_columns(&count)[at.column];
     const pc_run_row *a = &c->a[at.row], *b = &c->b[c->b_of_a[at.row]];
     grid_clear(g);
-    if (is_new_run) add_label(&g->cell[0], a, with_scenario);
+    if (is_new_run) pc_compare_add_label(&g->cell[0], a, with_scenario);
     pc_text_printf(&g->cell[1], "%s", column->field.name);
     add_values(&g->cell[2], &g->cell[3], column, a, b);
     add_relative(&g->cell[4], pc_relative_difference(column, a, b));
@@ -215,7 +215,7 @@ static void set_column(grid *g, const pc_comparison *c, const pc_column *column,
     pc_text_printf(&g->cell[0], "%s", column->field.name);
     pc_text_printf(&g->cell[1], "%" PRId64, what->runs);
     add_relative(&g->cell[2], what->largest);
-    if (!isnan(what->largest)) add_label(&g->cell[3], a, with_scenario);
+    if (!isnan(what->largest)) pc_compare_add_label(&g->cell[3], a, with_scenario);
 }
 
 static void add_columns(const pc_comparison *c, pc_text *text, bool with_scenario) {
@@ -262,7 +262,7 @@ static void add_lonely(const pc_comparison *c, pc_text *text, bool of_a, bool wi
     for (int64_t i = 0; i < count && shown < most; i++) {
         if (of_a ? c->b_of_a[i] >= 0 : c->b_is_used[i]) continue;
         pc_text_add(text, "  ", 2);
-        add_label(text, of_a ? &c->a[i] : &c->b[i], with_scenario);
+        pc_compare_add_label(text, of_a ? &c->a[i] : &c->b[i], with_scenario);
         pc_text_add(text, "\n", 1);
         shown++;
     }
@@ -296,15 +296,24 @@ static void add_files(const pc_comparison *c, pc_text *text) {
     add_file(text, "b", c->options->name_b, c->b_count);
 }
 
-static void add_tolerance(const pc_compare_options *options, pc_text *text) {
-    if (options->tolerance > 0) pc_text_printf(text, ", within %g of a; trace_hash left out", options->tolerance);
+static void add_tolerance(const pc_comparison *c, pc_text *text) {
+    if (c->options->tolerance > 0)
+        pc_text_printf(text, ", within %g of a%s", c->options->tolerance,
+                       pc_comparison_has_choice(c) ? "" : "; trace_hash left out");
+}
+
+static void add_same(const pc_comparison *c, pc_text *text) {
+    const int64_t runs = c->summary.both;
+    pc_text_printf(text, "the same: %" PRId64 " run%s, ", runs, plural(runs));
+    if (!pc_comparison_has_choice(c)) return pc_text_printf(text, "every column");
+    pc_text_printf(text, "%d chosen column%s", c->options->columns->count, plural(c->options->columns->count));
 }
 
 static void add_sum(const pc_comparison *c, pc_text *text, int64_t columns) {
     const pc_compare_summary *sum = &c->summary;
     bool is_same = sum->different == 0 && sum->only_a == 0 && sum->only_b == 0;
     if (is_same) {
-        pc_text_printf(text, "the same: %" PRId64 " run%s, every column", sum->both, plural(sum->both));
+        add_same(c, text);
     } else if (sum->different == 0) {
         pc_text_printf(text, "\nthe same in the %" PRId64 " run%s that both have", sum->both, plural(sum->both));
     } else {
@@ -313,12 +322,12 @@ static void add_sum(const pc_comparison *c, pc_text *text, int64_t columns) {
     }
     if (sum->only_a) pc_text_printf(text, "; %" PRId64 " only in a", sum->only_a);
     if (sum->only_b) pc_text_printf(text, "; %" PRId64 " only in b", sum->only_b);
-    add_tolerance(c->options, text);
+    add_tolerance(c, text);
     pc_text_add(text, "\n", 1);
 }
 
 bool pc_compare_table(const pc_comparison *c, pc_compare_sink *sink) {
-    const bool with_scenario = !has_one_scenario(c);
+    const bool with_scenario = !pc_comparison_has_one_scenario(c);
     bool any_twice;
     int64_t columns = differing_columns(c, &any_twice);
     add_versions(c->options, &sink->text);

@@ -7,6 +7,7 @@
 #define PC_SCENARIOS_MEASURED_H
 
 #include "engine/error.h"
+#include "models/workload/recompute.h"
 #include "storage/text.h"
 
 #include <stdbool.h>
@@ -75,11 +76,12 @@ const char *pc_measured_cell(const pc_measured *measured, int64_t row, pc_measur
 /* The run that a row was. Whole numbers that are not given are -1, texts empty, times NaN. */
 enum { PC_MEASURED_MISSING_SIZE = 192, PC_MEASURED_NAME_SIZE = 256 };
 typedef struct pc_measured_run {
-    char model[PC_MEASURED_NAME_SIZE];               /* of the library, or a path as it is written; "": unknown */
-    char machine[PC_MEASURED_NAME_SIZE];             /* likewise */
-    char software[PC_MEASURED_NAME_SIZE];            /* of the library, or a path; "": none that is known */
-    const char *settings;                            /* "memory=92 GiB": what the machine's name adds; "": nothing */
-    char schedule[32], recompute[48], precision[16]; /* as scenarios have them; "": the model's precision */
+    char model[PC_MEASURED_NAME_SIZE];    /* of the library, or a path as it is written; "": unknown */
+    char machine[PC_MEASURED_NAME_SIZE];  /* likewise */
+    char software[PC_MEASURED_NAME_SIZE]; /* of the library, or a path; "": none that is known */
+    const char *settings;                 /* "memory=92 GiB": what the machine's name adds; "": nothing */
+    char schedule[32], recompute[PC_RECOMPUTATION_SIZE],
+        precision[16]; /* as scenarios have them; "": the model's precision */
     int64_t gpus, global_batch, microbatch_size, seq_len, tp, pp, cp, ep, etp, chunks, zero, shard_group;
     const char *adapters;                 /* "lora.rank=16;...": what a LoRA run trains; "": no such run */
     const char *experts;                  /* "etp=1;...": how its program runs experts where ep > 1; "": nothing */

@@ -415,6 +415,67 @@ static void a_full_device_is_an_error(void **state) {
     }
 }
 
+/* Of A's row: mfu 0.5 to 0.375 is 25% less, iteration_s 1.5 to 2.25 is 50% more, gpus 8 to 6 is 25% less, hfu appears
+ * and cp goes from 0 to 2, which no share of A says; the schedule is a word. Among equals the order is that of columns.
+ */
+static void by_change_the_largest_comes_first(void **state) {
+    (void)state;
+    pc_run_row a[] = {make_row(1, "s", "n"), make_row(2, "s", "m")}, b[2];
+    memcpy(b, a, sizeof a);
+    b[0].mfu = 0.375;
+    b[0].gpus = 6;
+    snprintf(b[0].schedule, sizeof b[0].schedule, "1f1b");
+    b[1].iteration_s = 2.25;
+    b[1].hfu = 0.25;
+    a[1].cp = 0;
+    b[1].cp = 2;
+    pc_compare_options options = {.format = PC_FORMAT_CSV, .by_change = true};
+    pc_compare_summary sum;
+    char *text = compare(a, 2, b, 2, options, &sum);
+    assert_string_equal(text + strlen(csv_head), "s,m,hfu,,0.25,,\n"
+                                                 "s,m,cp,0,2,2,\n"
+                                                 "s,m,iteration_s,1.5,2.25,0.75,0.5\n"
+                                                 "s,n,gpus,8,6,-2,-0.25\n"
+                                                 "s,n,mfu,0.5,0.375,-0.125,-0.25\n"
+                                                 "s,n,schedule,zb-h1,1f1b,,\n");
+    free(text);
+}
+
+static pc_column_choice choose(const char *names) {
+    pc_column_choice choice;
+    assert_int_equal(pc_column_choice_parse(names, pc_table_column_name, &choice, NULL), PC_OK);
+    return choice;
+}
+
+/* What is chosen is compared, be it a hash within a tolerance or the number of the run; what is not does not count. */
+static void only_chosen_columns_are_compared(void **state) {
+    (void)state;
+    pc_run_row a = make_row(1, "s", "n"), b = make_row(2, "s", "n");
+    b.mfu = 0.375;
+    b.iteration_s = 3;
+    b.trace_hash = 0x2a;
+    const pc_column_choice mfu = choose("mfu"), both = choose("trace_hash,run"), neither = choose("gpus,pp"),
+                           all = choose("all");
+    pc_compare_options options = {.format = PC_FORMAT_CSV, .columns = &mfu};
+    pc_compare_summary sum;
+    char *text = compare(&a, 1, &b, 1, options, &sum);
+    assert_string_equal(text + strlen(csv_head), "s,n,mfu,0.5,0.375,-0.125,-0.25\n");
+    free(text);
+    options = (pc_compare_options){.format = PC_FORMAT_CSV, .columns = &both, .tolerance = 1};
+    text = compare(&a, 1, &b, 1, options, &sum);
+    assert_non_null(strstr(text, "s,n,trace_hash,0000000000000001,000000000000002a,,\n"));
+    assert_null(strstr(text, "mfu"));
+    free(text);
+    text = compare(&a, 1, &b, 1, (pc_compare_options){.columns = &neither, .tolerance = 0.5}, &sum);
+    assert_string_equal(text, "the same: 1 run, 2 chosen columns, within 0.5 of a\n");
+    assert_int_equal(sum.different, 0);
+    free(text);
+    text = compare(&a, 1, &b, 1, (pc_compare_options){.format = PC_FORMAT_CSV, .columns = &all}, &sum);
+    assert_null(strstr(text, "s,n,run,"));
+    assert_non_null(strstr(text, "s,n,iteration_s,1.5,3,1.5,1\n"));
+    free(text);
+}
+
 static void every_refused_allocation_is_reported(void **state) {
     (void)state;
     pc_run_row a[] = {make_row(1, "s", "n"), make_row(2, "s", "m"), make_row(3, "s", "k")}, b[3];
@@ -426,7 +487,7 @@ static void every_refused_allocation_is_reported(void **state) {
     for (int format = 0; format < 3; format++) {
         refusals x = {0};
         while (next_refusal(&x)) {
-            pc_compare_options options = {.format = (pc_format)format};
+            pc_compare_options options = {.format = (pc_format)format, .by_change = format > 0};
             pc_compare_summary sum;
             x.code = pc_compare(a, 3, b, 3, &options, sink, &sum, NULL);
         }
@@ -451,6 +512,8 @@ int main(void) {
         cmocka_unit_test(table_shows_where_values_part),
         cmocka_unit_test(table_shows_the_first_unless_asked_for_all),
         cmocka_unit_test(a_full_device_is_an_error),
+        cmocka_unit_test(by_change_the_largest_comes_first),
+        cmocka_unit_test(only_chosen_columns_are_compared),
         cmocka_unit_test(every_refused_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,15 +27,22 @@ static void test_state(void **state) {
     assert_int_equal(pc_optimizer_moment_bytes(&odd, 257), 2 * (257 + 2 * 4));
 }
 
-/* Megatron-LM's docs count 12 bytes of state in fp32; 4 + 2 + 2 with moments in bf16, 4 with all as small as can be. */
+/* Transformer Engine's Adam. 12 bytes of state in fp32. With narrower moments the master weight is the 16 bits that the
+ * bf16 weight lacks: 2 + 2 + 2; 4 with all as small as can be. The step has an fp32 copy of each that is narrower: two,
+ * or all three. It moves of a moment in bf16 6 + 8 + 6 + 4, in fp16 6 + 8 + 8 + 4 + 8 + 6, in fp8 5 + 8 + 4 + 5, of a
+ * remainder 4 and of the weight beside it 2; and a gradient and the new weight. */
 static void test_state_in_few_bits(void **state) {
     (void)state;
     pc_optimizer bf16 = {.exp_avg = PC_STATE_BF16, .exp_avg_sq = PC_STATE_FP16};
     pc_optimizer least = {.main_params = PC_MAIN_PARAMS_FP16, .exp_avg = PC_STATE_FP8, .exp_avg_sq = PC_STATE_FP8};
-    assert_int_equal(pc_optimizer_state_bytes(&bf16, 1000), 8000);
+    pc_optimizer plain = {.kind = PC_OPTIMIZER_ADAM};
+    assert_int_equal(pc_optimizer_state_bytes(&bf16, 1000), 6000);
     assert_int_equal(pc_optimizer_state_bytes(&least, 1000), 4000);
-    assert_int_equal(pc_optimizer_moved_bytes(&bf16, false, 4), 4 + 2 * 8 + 2);
-    assert_int_equal(pc_optimizer_moved_bytes(&least, false, 2), 2 + 2 * 4 + 2);
+    assert_int_equal(pc_optimizer_copied_bytes(&plain), 0);
+    assert_int_equal(pc_optimizer_copied_bytes(&bf16), 8);
+    assert_int_equal(pc_optimizer_copied_bytes(&least), 12);
+    assert_int_equal(pc_optimizer_moved_bytes(&bf16, false, 4), 4 + 6 + 24 + 40 + 2);
+    assert_int_equal(pc_optimizer_moved_bytes(&least, false, 2), 2 + 40 + 2 * 22 + 2);
 }
 
 /* A matrix of 300 x 500, and a vector: Adafactor has 800 numbers of the one, and as many as it has of the other. */
@@ -164,8 +171,8 @@ static double step_of(const pc_iteration_spec *spec) {
     return seconds;
 }
 
-/* SGD moves 8 bytes a parameter less than Adam, bf16 moments 8 less; gradients of 2 bytes that are not copied save the
- * copy's 6, and 2 of each of four readings or writings. */
+/* SGD moves 8 bytes a parameter less than Adam, bf16 moments 2 * 16 more and the remainder 2 less; gradients of 2 bytes
+ * that are not copied save the copy's 6, and 2 of each of four readings or writings. */
 static void test_steps(void **state) {
     (void)state;
     pc_iteration_spec spec = example_spec();
@@ -174,12 +181,12 @@ static void test_steps(void **state) {
     spec.cut.optimizer.kind = PC_OPTIMIZER_SGD;
     check_near(adam_s - step_of(&spec), 8 * share / rate, 1e-6);
     spec.cut.optimizer = (pc_optimizer){.exp_avg = PC_STATE_BF16, .exp_avg_sq = PC_STATE_BF16};
-    check_near(adam_s - step_of(&spec), 8 * share / rate, 1e-6);
+    check_near(step_of(&spec) - adam_s, 30 * share / rate, 1e-6);
     spec = example_spec();
     spec.cut.gradient_bytes = 2;
     double copied_s = step_of(&spec), kernel_s = spec.machine.gpu.kernel_s;
-    spec.cut.optimizer.main_grads = PC_MAIN_GRADS_BF16;
-    check_near(copied_s - step_of(&spec), 14 * share / rate + kernel_s, 1e-6);
+    spec.cut.optimizer.main_grads = PC_MAIN_GRADS_BF16; /* and a remainder */
+    check_near(copied_s - step_of(&spec), (14 + 2) * share / rate + kernel_s, 1e-6);
 }
 
 /* Without ZeRO a rank's products are those of all its layers; what is beside them is as fast as memory. Over eight
@@ -202,6 +209,36 @@ static void test_step_of_muon(void **state) {
     assert_true(step_of(&spec) > all_s / 8 && step_of(&spec) < all_s / 3);
     spec.cut.dp = 1;
     check_near(step_of(&spec), all_s, 1e-9);
+}
+
+static pc_device_outline stage_of(const pc_iteration_spec *spec) {
+    pc_outline outline;
+    assert_int_equal(pc_outline_make(spec, NULL, &outline, NULL), PC_OK);
+    pc_device_outline held = outline.device[1];
+    pc_outline_free(&outline);
+    return held;
+}
+
+/* Of P parameters that a rank steps: with one moment in bf16 a remainder of 2 bytes, 2 and 4 of state, and a copy of 4
+ * in the step; with both 4 bytes of moments and a copy of 8. Beside weights that are held in 8 bits the master weight
+ * is whole. */
+static void test_copies_in_the_step(void **state) {
+    (void)state;
+    pc_iteration_spec spec = example_spec();
+    spec.cut.dp = 1;
+    int64_t count = stage_of(&spec).fixed_optimizer / 12;
+    spec.cut.optimizer.exp_avg = PC_STATE_BF16;
+    pc_device_outline one = stage_of(&spec);
+    spec.cut.optimizer.exp_avg_sq = PC_STATE_BF16;
+    pc_device_outline both = stage_of(&spec);
+    assert_int_equal(one.fixed_optimizer, 8 * count);
+    assert_int_equal(both.fixed_optimizer, 6 * count);
+    assert_true(one.step_bytes > 0);
+    assert_int_equal(both.step_bytes - one.step_bytes, 4 * count);
+    spec.machine.gpu.matrix_fp8_flops_per_s = 2 * spec.machine.gpu.matrix_flops_per_s;
+    spec.model.low = (pc_low_precision){.weights = PC_LOW_WEIGHTS_HELD, .scaling = PC_SCALING_DELAYED, .copies = 1};
+    for (int i = 0; i < PC_LOW_PRODUCTS; i++) spec.model.low.product[i] = PC_PRODUCT_FP8;
+    assert_int_equal(stage_of(&spec).fixed_optimizer, 8 * count);
 }
 
 /* ---- what cannot be ---- */
@@ -282,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_memory_of_shards),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_step_of_muon),
+        cmocka_unit_test(test_copies_in_the_step),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_engines_agree),
     };

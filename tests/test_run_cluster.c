@@ -102,7 +102,7 @@ static void test_out_of_memory(void **state) {
     assert_int_equal(row.status, PC_RUN_OUT_OF_MEMORY);
     assert_non_null(strstr(row.message, "stage "));
     assert_non_null(strstr(row.message, "of 3 GiB"));
-    assert_true(isnan(row.iteration_s) && isnan(row.mfu) && isnan(row.exposed_tp_s));
+    assert_true(isnan(row.iteration_s) && isnan(row.mfu) && isnan(row.exposed_tp_s) && isnan(row.exposed_bubble_s));
     assert_int_equal(row.dp, 4);
     pc_run_detail_free(&detail);
     pc_run_spec_free(&spec);

@@ -1,5 +1,6 @@
 # Completion of pipecast for bash: commands, options, their values where they are known, files by their ending. Needs
 # nothing but bash 4 or later. tests/golden/test_manual.py holds it equal to what `pipecast COMMAND --help` says.
+# Run as a program, it prints what it offers for the last of its words: the completions for zsh and fish ask it.
 
 # Of the options of a command that stand for keys of a setting, as `pipecast` has them: the options; with one of them, the
 # words that it takes.
@@ -33,7 +34,7 @@ _pipecast_options() {
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
-    compare) echo --tolerance= --format= --all --exit-code --run= --iteration= --figure= --help -h ;;
+    compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --help -h ;;
     merge) echo --quiet -q --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
@@ -116,10 +117,15 @@ _pipecast_values() {
     schedule:--format) _pipecast_words table json text torch-csv block ;;
     schedule:--block) _pipecast_files .yaml ;;
     schedule:--block-steps) _pipecast_words none squeeze reorder ;;
-    list:--format) _pipecast_words table markdown flags ;;
+    list:--format)
+        _pipecast_words table json
+        [[ ${file:-keys} == keys ]] && _pipecast_words markdown flags
+        ;;
     plan:--format) _pipecast_words table csv json megatron torchtitan ;;
     *:--format) _pipecast_words table csv json ;;
     *:--color) _pipecast_words auto always never ;;
+    compare:--sort) _pipecast_words run change ;;
+    compare:--columns) _pipecast_words --list all $(_pipecast_columns) ;;
     run:--columns | plan:--columns)
         _pipecast_words --list all run name model machine gpus tp pp dp virtual_pp schedule microbatch_size microbatches \
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
@@ -154,7 +160,8 @@ _pipecast_values() {
     export:--table) _pipecast_words passes transfers levels kinds links loads flows queue memory work ;;
     export:--run | compare:--run) _pipecast_words $(_pipecast_drawn run) ;;
     export:--output | export:-o) _pipecast_files .json .csv ;;
-    figure:--output | figure:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    figure:--output | figure:-o | compare:-o | *:--figure) _pipecast_files .svg .png .pdf ;;
+    plan:--output | plan:-o) _pipecast_files .h5 .toml .sh ;;
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
@@ -224,4 +231,28 @@ _pipecast() {
     fi
 }
 
-complete -F _pipecast pipecast
+# Other shells leave --name=value whole, and want to know which words are folders.
+_pipecast_print() {
+    local COMP_WORDS=() COMP_CWORD COMPREPLY=() before= word
+    for word; do
+        before=
+        if [[ $word == --*=* ]]; then
+            before=${word%%=*}=
+            COMP_WORDS+=("${word%%=*}" = "${word#*=}")
+        else
+            COMP_WORDS+=("$word")
+        fi
+    done
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    ((COMP_CWORD > 0)) && _pipecast
+    for word in ${COMPREPLY[@]+"${COMPREPLY[@]}"}; do
+        [[ -d ${word/#\~\//$HOME/} ]] && word+=/
+        printf '%s\n' "$before$word"
+    done
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    _pipecast_print "$@"
+else
+    complete -F _pipecast pipecast
+fi

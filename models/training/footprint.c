@@ -35,6 +35,10 @@ static const char *first_too_large(const pc_device_outline *held) {
     return names[kind];
 }
 
+static const char *copies_of_step(const pc_outline *outline) {
+    return pc_optimizer_copied_bytes(&outline->cut.optimizer) > 0 ? "copies in fp32" : "gradients in fp32";
+}
+
 /* In the step, where it fits until then. */
 static void note_fixed(const pc_outline *outline, int device, pc_iteration *iteration) {
     const pc_device_outline *x = &outline->device[device];
@@ -42,7 +46,7 @@ static void note_fixed(const pc_outline *outline, int device, pc_iteration *iter
     if (sum > x->capacity_bytes)
         note(outline, device, first_too_large(x), "at the start", sum, iteration);
     else
-        note(outline, device, "gradients in fp32", "at the step", sum + x->step_bytes, iteration);
+        note(outline, device, copies_of_step(outline), "at the step", sum + x->step_bytes, iteration);
 }
 
 pc_code pc_footprint_fixed(const pc_outline *outline, pc_iteration *iteration, pc_error *error) {
@@ -134,7 +138,7 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
 static void note_activations(const pc_outline *outline, int device, pc_time full_ps, pc_iteration *iteration) {
     char when[48];
     if (full_ps < 0) {
-        note(outline, device, "gradients in fp32", "beside CUDA graphs at the step",
+        note(outline, device, copies_of_step(outline), "beside CUDA graphs at the step",
              iteration->memory[device].peak_bytes, iteration);
         return;
     }

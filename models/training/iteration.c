@@ -426,8 +426,8 @@ static void clear(pc_iteration *iteration) {
                                 .mfu = none,
                                 .hfu = none,
                                 .standard_error_s = none,
-                                .exposed = {none, none, none, none, none, none},
-                                .sent = {none, none, none, none},
+                                .exposed = pc_exposed_none(),
+                                .sent = pc_sent_none(),
                                 .link_utilisation_max = none,
                                 .bad_days = pc_bad_days_none()};
 }

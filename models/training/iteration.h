@@ -199,6 +199,10 @@ typedef struct pc_sent {
     double tp_bytes, cp_bytes, ep_bytes, pp_bytes, dp_bytes;
 } pc_sent;
 
+/* Of an iteration that could not be: all NaN. */
+pc_exposed pc_exposed_none(void);
+pc_sent pc_sent_none(void);
+
 typedef struct pc_iteration {
     pc_run_status status;
     char message[256]; /* why the status is not OK: device, kind, when, how much too much; or the rule */

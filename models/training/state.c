@@ -313,6 +313,24 @@ static pc_state_bytes state_of(const pc_outline *outline, int64_t count, int64_t
                             sum.optimizer + experts.optimizer};
 }
 
+/* What whole master weights take more than remainders beside weights of few bits, which are no part of them. */
+static int64_t whole_master_bytes(const pc_outline *outline, int64_t count) {
+    const pc_low_precision *low = &outline->spec->model.low;
+    bool is_low = pc_low_precision_is_on(low) && low->weights == PC_LOW_WEIGHTS_HELD;
+    return is_low && pc_optimizer_has_remainders(&outline->cut.optimizer) ? (FP32_BYTES - PC_PARAMETER_BYTES) * count
+                                                                          : 0;
+}
+
+/* The step's copies: of gradients all at once; of state one optimizer's after the other's, for experts have their own
+ * (megatron/core/optimizer: ChainedOptimizer). */
+static int64_t copied_for_step(const pc_outline *outline, const pc_device_outline *held, int64_t by_gpu) {
+    bool is_shared = outline->cut.zero >= 1;
+    int64_t of_experts = pc_divide_up(held->expert_trained, is_shared ? pc_outline_expert_ranks(outline) : 1);
+    int64_t largest = pc_max(of_experts, by_gpu - of_experts);
+    int64_t gradients = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
+    return gradients + pc_optimizer_copied_bytes(&outline->cut.optimizer) * largest;
+}
+
 static void add_memory(pc_outline *outline, int d) {
     const pc_iteration_spec *spec = outline->spec;
     pc_device_outline *x = &outline->device[d];
@@ -325,7 +343,8 @@ static void add_memory(pc_outline *outline, int d) {
     const pc_part_activation *most = most_working(outline, d);
     int64_t working = most->working, count = stepped(outline, x);
     int64_t by_gpu = count - pc_outline_stepped_by_host(outline, count);
-    int64_t copy = copies_gradients(outline) ? FP32_BYTES * by_gpu : 0;
+    int64_t copy = copied_for_step(outline, x, by_gpu);
+    x->fixed_optimizer += whole_master_bytes(outline, count);
     pc_outline_move_state(outline, count, x);
     x->workspace_bytes = workspace_bytes(outline, d);
     x->reserved_bytes = most->reserved;

@@ -3,6 +3,18 @@
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
+#include <math.h>
+
+pc_sent pc_sent_none(void) {
+    const double none = NAN;
+    return (pc_sent){.tp_bytes = none, .cp_bytes = none, .ep_bytes = none, .pp_bytes = none, .dp_bytes = none};
+}
+
+pc_exposed pc_exposed_none(void) {
+    const double none = NAN;
+    return (pc_exposed){.tp = none, .cp = none, .ep = none, .pp = none, .dp = none, .optimizer = none, .bubble = none};
+}
+
 /* How often in an iteration a chunk goes through the passes of a kind. */
 static double count_passes(const pc_outline *outline) {
     return (double)outline->cut.microbatches * pc_placement_visited(outline->placement, outline->chunks) /

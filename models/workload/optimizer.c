@@ -21,8 +21,12 @@ static int dtype_bytes(pc_state_dtype dtype) {
     return dtype == PC_STATE_FP32 ? 4 : dtype == PC_STATE_FP8 ? 1 : 2;
 }
 
+bool pc_optimizer_has_remainders(const pc_optimizer *x) {
+    return pc_optimizer_is_precision_aware(x) && x->main_params == PC_MAIN_PARAMS_FP32;
+}
+
 static int master_bytes(const pc_optimizer *x) {
-    return x->main_params == PC_MAIN_PARAMS_FP16 ? 2 : FP32_BYTES;
+    return x->main_params == PC_MAIN_PARAMS_FP16 || pc_optimizer_has_remainders(x) ? 2 : FP32_BYTES;
 }
 
 static int moments_bytes(const pc_optimizer *x) {
@@ -43,6 +47,12 @@ int64_t pc_optimizer_moment_bytes(const pc_optimizer *x, int64_t parameters) {
 
 int64_t pc_optimizer_state_bytes(const pc_optimizer *x, int64_t parameters) {
     return master_bytes(x) * parameters + pc_optimizer_moment_bytes(x, parameters);
+}
+
+int pc_optimizer_copied_bytes(const pc_optimizer *x) {
+    int tensors =
+        (x->main_params == PC_MAIN_PARAMS_FP16) + (x->exp_avg != PC_STATE_FP32) + (x->exp_avg_sq != PC_STATE_FP32);
+    return FP32_BYTES * tensors;
 }
 
 int64_t pc_optimizer_tensor_bytes(const pc_optimizer *x, int64_t parameters, int64_t rows, int64_t columns,
@@ -73,6 +83,34 @@ static int moved_by_separate_adafactor(int width) {
     return 8 + 2 * 4 + 4 + 12 + 4 + 8 + 8 + 12 + 6 + width - FP32_BYTES;
 }
 
+/* Of a tensor of state. In fp32 the kernel reads it and writes it. A narrower one has an fp32 copy (w + 4), which the
+ * kernel reads and writes (8). Back in bf16 it is cast (6) and copied (4). In 16 bits with a scale the copy is
+ * multiplied by it (8); then its largest is found (4), it is divided (8) and copied (6); in 8 bits found (4) and
+ * copied (5). */
+static int moved_by_state(pc_state_dtype dtype) {
+    int whole = 2 * FP32_BYTES, copied = dtype_bytes(dtype) + FP32_BYTES;
+    switch (dtype) {
+    case PC_STATE_BF16:
+        return copied + whole + 6 + 4;
+    case PC_STATE_FP16:
+        return copied + 8 + whole + 4 + 8 + 6;
+    case PC_STATE_FP8:
+        return copied + whole + 4 + 5;
+    default:
+        return whole;
+    }
+}
+
+/* A remainder is read and written beside the 16-bit weight, of which it is the rest. */
+static int moved_by_master(const pc_optimizer *x) {
+    if (pc_optimizer_has_remainders(x)) return 2 * WEIGHT_BYTES + WEIGHT_BYTES;
+    return moved_by_state(x->main_params == PC_MAIN_PARAMS_FP16 ? PC_STATE_FP16 : PC_STATE_FP32);
+}
+
+static int moved_by_fused_adam(const pc_optimizer *x, int width) {
+    return width + moved_by_master(x) + moved_by_state(x->exp_avg) + moved_by_state(x->exp_avg_sq) + WEIGHT_BYTES;
+}
+
 /* One kernel reads the gradient, and reads and writes weight and moments. Adafactor reads the gradient three times: for
  * the factors, for the update's norm, and for the update. The scales of 8-bit blocks are left out. */
 int pc_optimizer_moved_bytes(const pc_optimizer *x, bool is_separate, int width) {
@@ -84,8 +122,7 @@ int pc_optimizer_moved_bytes(const pc_optimizer *x, bool is_separate, int width)
     case PC_OPTIMIZER_ADAM_8BIT:
         return width + 2 * (FP32_BYTES + 1 + 1) + WEIGHT_BYTES;
     default:
-        return is_separate ? moved_by_separate_adam(width)
-                           : width + 2 * (master_bytes(x) + moments_bytes(x)) + WEIGHT_BYTES;
+        return is_separate ? moved_by_separate_adam(width) : moved_by_fused_adam(x, width);
     }
 }
 

@@ -49,6 +49,15 @@ static inline bool pc_optimizer_takes_tensors(const pc_optimizer *optimizer) {
 /* Whether any of its dtypes is not fp32. */
 bool pc_optimizer_is_precision_aware(const pc_optimizer *optimizer);
 
+/* Whether of an fp32 master weight only the 16 bits are held that a weight of bf16 lacks, as Megatron-LM asks for with
+ * its precision-aware optimizer (store_param_remainders; transformer_engine/pytorch/optimizers/fused_adam.py). Weights
+ * that are held in few bits have whole ones. */
+bool pc_optimizer_has_remainders(const pc_optimizer *optimizer);
+
+/* Bytes a parameter of fp32 copies that the step makes of narrower state, of all parameters that it steps at once
+ * (fused_adam.py, get_unscaled_state and step). */
+int pc_optimizer_copied_bytes(const pc_optimizer *optimizer);
+
 /* Bytes of `parameters` of them, laid end to end: moments; and with the master weights. Of an optimizer that takes
  * tensors those that are none of its matrices: Adam's, or Adafactor's of vectors. */
 int64_t pc_optimizer_moment_bytes(const pc_optimizer *optimizer, int64_t parameters);

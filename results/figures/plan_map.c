@@ -167,7 +167,7 @@ static void add_legend(const map *of, const pc_picture_page *page, double top) {
 
 static void add_heading(const map *of, const pc_picture_page *page) {
     const pc_run_row *row = of->cells[0].row;
-    char line[3 * PC_LABEL_SIZE];
+    char line[4 * PC_LABEL_SIZE];
     snprintf(line, sizeof line, "Best plan by %s and %s: %s on %s", of->axis[0], of->axis[1], row->model, row->machine);
     pc_picture_add_text(page, line, 20, 24, PC_STYLE_TITLE_FONT, true);
     pc_picture_add_text(page, "Tokens a second and GPU; grey: no plan", 20, 50, PC_STYLE_TEXT_FONT, false);

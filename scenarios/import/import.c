@@ -6,6 +6,7 @@
 #include "scenarios/import/megatron.h"
 #include "scenarios/place.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 typedef pc_code read_source(pc_source *source, pc_imported *import, pc_error *error);
@@ -30,10 +31,12 @@ const char *pc_import_format_words(pc_import_format format) {
     return formats[format].words;
 }
 
+/* Names the file without its folders: the same file gives the same bytes wherever it lies. */
 static void write(const pc_imported *import, pc_import_format format, const char *path, pc_import_text *made) {
     pc_text headline = {.data = NULL};
+    const char *slash = strrchr(path, '/');
     pc_text_printf(&headline, "Imported from ");
-    pc_text_add_line(&headline, path, 80);
+    pc_text_add_line(&headline, slash ? slash + 1 : path, 80);
     pc_text_printf(&headline, ", %s.", formats[format].words);
     if (headline.failed)
         made->scenario.failed = true;

@@ -132,6 +132,23 @@ static void write_model(writer *w) {
     lack(w, m->document_length > 0, "packed documents");
 }
 
+/* ---- the schedule ---- */
+
+const char *pc_megatron_nearest_schedule(const pc_run_spec *spec) {
+    const char *name = spec->generator->name;
+    bool is_known = strcmp(name, "1f1b") == 0 || strncmp(name, "1f1b-interleaved", 16) == 0;
+    if (is_known || spec->devices == 1) return NULL;
+    return spec->chunks > 1 ? "1f1b-interleaved" : "1f1b";
+}
+
+static void write_nearest(const pc_run_spec *spec, pc_text *to) {
+    const char *nearest = pc_megatron_nearest_schedule(spec);
+    if (nearest)
+        pc_text_printf(to,
+                       "# Megatron-LM does not have the schedule %s: with these arguments it runs %s, its nearest\n",
+                       spec->generator->name, nearest);
+}
+
 /* ---- the cut ---- */
 
 /* "Et*3|t*4|t*3L": E and L stand with layers unless these are parts of their own. */
@@ -147,16 +164,12 @@ static void write_layout(writer *w, int parts) {
 }
 
 static void write_pipeline(writer *w, const pc_run_spec *spec) {
-    const char *name = spec->generator->name;
-    bool is_interleaved = strncmp(name, "1f1b-interleaved", 16) == 0;
     bool is_plain = w->cut->layout == PC_CUT_EVEN;
     number(w, "pipeline-model-parallel-size", w->cut->pp);
     if (w->cut->pp > 1 && !is_plain) write_layout(w, w->cut->pp * spec->chunks);
     if (w->cut->pp > 1 && is_plain && spec->chunks > 1) number(w, "num-virtual-stages-per-pipeline-rank", spec->chunks);
     flag(w, "overlap-moe-expert-parallel-comm", w->iteration->overlaps_pairs);
     flag(w, "no-overlap-p2p-communication", !w->iteration->overlaps_p2p);
-    if (w->cut->pp > 1 && strcmp(name, "1f1b") != 0 && !is_interleaved)
-        pc_text_printf(&w->lacking, "# Megatron-LM has no argument for: the schedule %s\n", name);
 }
 
 static void write_context(writer *w) {
@@ -303,6 +316,7 @@ pc_code pc_megatron_write(const pc_run_spec *spec, pc_text *to, pc_error *error)
     pc_code code = pc_outline_make(x, spec->cost, &outline, error);
     if (code) return code;
     writer w = {.model = &x->model, .cut = &outline.cut, .iteration = x, .to = to};
+    write_nearest(spec, to);
     begin(&w, "DISTRIBUTED_ARGS");
     number(&w, "nproc-per-node", node);
     number(&w, "nnodes", (spec->gpus + node - 1) / node);

@@ -33,16 +33,27 @@ static const char *class_of(const char *name) {
     return NULL;
 }
 
-static void write_schedule(const pc_run_spec *spec, pc_text *to) {
-    const char *name = spec->generator->name, *class = class_of(name);
-    if (spec->devices == 1) return;
-    if (class) return word(to, "pipeline_parallel_schedule", class);
-    pc_text_printf(to, "# pipecast schedule %s -p %d -m %d -v %d --format torch-csv > schedule.csv\n", name,
-                   spec->devices, spec->microbatches, spec->chunks);
-    word(to, "pipeline_parallel_schedule_csv", "schedule.csv");
+/* With a file torchtitan takes from the class how many stages a rank has, and whether they lie as loops or as a V. */
+static const char *class_of_placement(const pc_run_spec *spec) {
+    if (spec->chunks == 1) return "1F1B";
+    return pc_generator_placement(spec->generator, spec->chunks, spec->slices) == PC_PLACEMENT_V ? "ZBVZeroBubble"
+                                                                                                 : "Interleaved1F1B";
 }
 
-static void write_parallelism(const pc_run_spec *spec, pc_text *to) {
+static void write_schedule(const pc_run_spec *spec, const char *csv, pc_text *to) {
+    const char *name = spec->generator->name, *class = class_of(name);
+    if (spec->devices == 1) return;
+    if (class && csv) pc_text_printf(to, "# this plan's own order: pipeline_parallel_schedule_csv = \"%s\"\n", csv);
+    if (class) return word(to, "pipeline_parallel_schedule", class);
+    if (!csv)
+        pc_text_printf(to, "# pipecast schedule %s -p %d -m %d -v %d --format torch-csv > schedule.csv\n", name,
+                       spec->devices, spec->microbatches, spec->chunks);
+    pc_text_printf(to, "# the file's order is %s's; the class says how stages lie\n", name);
+    word(to, "pipeline_parallel_schedule_csv", csv ? csv : "schedule.csv");
+    word(to, "pipeline_parallel_schedule", class_of_placement(spec));
+}
+
+static void write_parallelism(const pc_run_spec *spec, const char *csv, pc_text *to) {
     const pc_cut *cut = &spec->iteration.cut;
     bool is_sharded = cut->zero > 0;
     int group = is_sharded && cut->shard_group > 0 ? cut->shard_group : is_sharded ? cut->dp : 1;
@@ -58,7 +69,7 @@ static void write_parallelism(const pc_run_spec *spec, pc_text *to) {
     if (cut->pp > 1 && spec->chunks > 1 && cut->layout == PC_CUT_EVEN)
         number(to, "pipeline_parallel_layers_per_stage",
                spec->iteration.model.layers / ((int64_t)cut->pp * spec->chunks));
-    write_schedule(spec, to);
+    write_schedule(spec, csv, to);
     lack(to, cut->pp > 1 && cut->layout != PC_CUT_EVEN && cut->layout != PC_CUT_ENDS, "this layout of layers");
     lack(to, cut->zero == 1 || cut->zero == 2, "ZeRO 1 or 2: torchtitan shards parameters too");
     lack(to, cut->tp > 1 && !cut->sequence_parallel, "tensor parallelism without sequence parallelism");
@@ -101,8 +112,8 @@ static void write_precision(const pc_low_precision *low, pc_text *to) {
         lack(to, true, "this recipe of few bits");
 }
 
-void pc_torchtitan_write(const pc_run_spec *spec, pc_text *to) {
-    write_parallelism(spec, to);
+void pc_torchtitan_write(const pc_run_spec *spec, const char *csv, pc_text *to) {
+    write_parallelism(spec, csv, to);
     write_training(spec, to);
     write_recomputation(&spec->iteration.cut, to);
     write_precision(&spec->iteration.model.low, to);

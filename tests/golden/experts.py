@@ -8,7 +8,7 @@ import re
 COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
            "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
            "setting.model.moe_pad_expert_input_to_capacity", "setting.schedule", "setting.overlap.moe_expert_parallel_comm",
-           "setting.overlap.delay_wgrad_compute")
+           "setting.overlap.delay_wgrad_compute", "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
 # megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
@@ -150,5 +150,13 @@ def of_mlperf(row):
     return captures(row) if is_mlperf(row) and number(row["ep"]) > 1 else {}
 
 
+def steps_in_bf16(row):
+    """Moonlight's recipe has use_precision_aware_optimizer, with gradients and both moments in bf16 (moonlight_16b_pretrain_config of
+    megatron/bridge/recipes/moonlight/moonlight_16b.py)."""
+    if not (row["framework"] == "Megatron-Bridge" and family_of(row).startswith("moonlight")):
+        return {}
+    return {f"setting.{key}": "bf16" for key in ("main_grads_dtype", "exp_avg_dtype", "exp_avg_sq_dtype")}
+
+
 def of_row(row):
-    return {**parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
+    return {**steps_in_bf16(row), **parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}

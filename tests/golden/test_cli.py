@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -471,6 +472,31 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
             self.assertEqual(sorted(names), sorted(p.stem for p in (ROOT / "scenarios" / what).glob("*.yaml")))
             self.assertIn(known, names)
             self.assertNotIn("does not load", "".join(lines))
+
+    def test_lists_as_json(self):
+        """Of each kind the table's things, in its order."""
+        folder = {**os.environ, "PIPECAST_SCENARIOS": str(ROOT / "tests/data/scenarios")}
+        for what, key in (("schedules", "name"), ("models", "name"), ("machines", "name"), ("software", "name"), ("precisions", "name"),
+                          ("profiles", "name"), ("scenarios", "path"), ("keys", "key")):
+            with self.subTest(what):
+                said, table = (subprocess.run([PIPECAST, "list", what, "--format", form], capture_output=True, text=True, env=folder,
+                                              timeout=120) for form in ("json", "table"))
+                self.assertEqual((said.returncode, said.stderr, table.returncode), (0, "", 0))
+                rows, lines = json.loads(said.stdout), table.stdout.splitlines()
+                names = [row[key] for row in rows]
+                if what == "keys":
+                    self.assertEqual(names, [line[2:] for line in lines if re.match("  [^ ]", line)])
+                else:
+                    heads = what in ("models", "machines", "profiles")
+                    self.assertEqual(names, [line.split()[0] for line in lines[heads:] if line[:1] not in ("", " ")])
+                self.assertGreater(len(rows), 3)
+        by_name = {what: {row["name"]: row for row in json.loads(self.good("list", what, "--format", "json"))}
+                   for what in ("models", "machines", "schedules", "software")}
+        self.assertEqual(by_name["models"]["gpt3-175b"]["layers"], 96)
+        self.assertEqual(round(by_name["models"]["gpt3-175b"]["parameters"] / 1e9), 175)
+        self.assertEqual([by_name["machines"]["dgx-h100"][name] for name in ("gpu", "gpus_per_node", "gpus")], ["h100-sxm", 8, None])
+        self.assertIn("megatron", by_name["schedules"]["1f1b-interleaved"]["makings"])
+        self.assertIn("cross_entropy: ", by_name["software"]["automodel"]["settings"])
 
     def test_bad_input(self):
         cases = [

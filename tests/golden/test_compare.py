@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,43 @@ different: 2 of 3 runs that both have, in 2 columns
                          f"pipecast: a by {version}, b by 0.0.9\n")
 
     @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    def test_chosen_columns_by_the_size_of_the_change(self):
+        path = self.changed("f['runs/mfu'][:] = f['runs/mfu'][:] * [1.25, 1.5, 0.25]\nf['runs/hfu'][1] *= 4\n"
+                            "f['runs/status'][0] = b'out_of_memory'")
+        names = list(self.rows)
+        change = {(names[0], "mfu"): 0.25, (names[1], "mfu"): 0.5, (names[2], "mfu"): -0.75, (names[1], "hfu"): 3.0}
+        by_run, by_size = sorted(change, key=lambda at: (names.index(at[0]), at[1] == "hfu")), sorted(change, key=lambda at: -abs(change[at]))
+        for options, expected in [(["--columns", "mfu,hfu"], by_size), (["--columns", "hfu, mfu", "--sort", "run"], by_run),
+                                  (["--columns", "mfu"], [at for at in by_size if at[1] == "mfu"])]:
+            with self.subTest(options):
+                rows = self.differences(self.whole, path, *options)
+                self.assertEqual([tuple(row[1:3]) for row in rows], expected)
+                for row in rows:
+                    self.assertAlmostEqual(float(row[6]), change[row[1], row[2]])
+        self.assertEqual([tuple(row[1:3]) for row in self.differences(self.whole, path, "--sort", "change")],
+                         [*by_size, (names[0], "status")])
+        self.assertEqual(self.compare(self.whole, path, "--columns", "pp,tp", "--exit-code"), "the same: 3 runs, 2 chosen columns\n")
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_picture(self):
+        path = self.changed("f['runs/mfu'][:] = f['runs/mfu'][:] * [1.25, 1.5, 0.25]\nf['runs/recompute'][1] = b'full'")
+        names, drawn = list(self.rows), os.path.join(self.folder, "drawn.svg")
+        said = self.compare(self.whole, path)
+        self.assertEqual(self.compare(self.whole, path, "-o", drawn), said)
+        words = re.findall(r">([^<>]+)<", pathlib.Path(drawn).read_text())
+        text = "\n".join(words)
+        places = [text.index(f"{name}, mfu") for name in (names[2], names[1], names[0])]
+        self.assertEqual(places, sorted(places))
+        for expected in ("-75%", "+50%", "+25%", "1 differences have no size in percent"):
+            self.assertIn(expected, text)
+        self.compare(self.whole, path, "--columns", "mfu", "-o", drawn)
+        self.assertIn("mfu: What differs", pathlib.Path(drawn).read_text())
+        self.compare(self.whole, self.whole, "-o", drawn)
+        self.assertIn("No number has changed.", pathlib.Path(drawn).read_text())
+        self.bad(2, f"-o: {drawn}: is a file to compare; expected another file", drawn, self.whole, "-o", drawn)
+
+    @unittest.skipUnless(with_h5py.PYTHON, "no Python with h5py")
     def test_a_run_that_stands_twice(self):
         path = self.changed("f['runs/name'][2] = f['runs/name'][0]")
         for files in ((self.whole, path), (path, self.whole)):
@@ -184,6 +222,14 @@ different: 2 of 3 runs that both have, in 2 columns
              ["a.h5", "b.h5", "--tolerance", "-1"]),
             ("--tolerance: nan: not a number; expected a number of at least zero, without a unit",
              ["a.h5", "b.h5", "--tolerance=nan"]),
+            ("--columns: 'mfuu': no such column (did you mean mfu?); expected names of the columns that --format csv has, or all",
+             ["a.h5", "b.h5", "--columns", "mfuu"]),
+            ("--columns: 'mfu' twice; expected it once", ["a.h5", "b.h5", "--columns", "mfu,mfu"]),
+            ("--sort: unknown order 'size'; expected run or change", ["a.h5", "b.h5", "--sort", "size"]),
+            ("changes.gif: unknown ending; expected a file name that ends in .svg, .png or .pdf", ["a.h5", "b.h5", "-o", "changes.gif"]),
+            ("compare: --run and --iteration are of traces; expected RESULTS.h5 TRACE.json...", ["a.h5", "b.h5", "--run", "1"]),
+            ("compare: --columns, --tolerance, --sort, --all and --exit-code are of two results files; expected them without traces",
+             ["a.h5", "b.json", "--columns", "mfu"]),
             ("compare: unknown option '--frob'; expected one that `pipecast compare --help` lists", ["--frob"]),
         ]:
             with self.subTest(arguments):

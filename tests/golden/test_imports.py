@@ -57,11 +57,60 @@ class RoundTrip(unittest.TestCase):
                                     "--pp", 4, "--tp", 2, "--zero", 3, "--schedule", "v-half", "--format", "torchtitan")
         self.assertEqual(code, 0, error)
         for line in ("tensor_parallel_degree = 2", "pipeline_parallel_degree = 4", 'pipeline_parallel_schedule_csv = "schedule.csv"',
-                     "data_parallel_shard_degree = 4", "global_batch_size = 64"):
+                     'pipeline_parallel_schedule = "ZBVZeroBubble"', "data_parallel_shard_degree = 4", "global_batch_size = 64"):
             self.assertIn(line, out.splitlines())
+
+    def test_torchtitans_files(self):
+        """Each plan's fields and, beside them, the order of its schedule, which is that of the plan's run."""
+        asked = ["plan", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", 32, "--global-batch", 64, "--top", 2, "--all-variants",
+                 "--pp", 4, "--tp", 2, "--zero", 3, "--schedule", "zb-v,v-half", "--microbatch-size", 1, "--format", "torchtitan"]
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            self.assertEqual(pipecast(*asked, "-o", "job.toml", folder=folder), (0, "", ""))
+            self.assertEqual({path.name for path in folder.iterdir()}, {"job.toml", "job.csv", "job-2.toml", "job-2.csv"})
+            for stem in ("job", "job-2"):
+                fields = (folder / f"{stem}.toml").read_text()
+                command = re.search(r"^# pipecast (run .*)$", fields, re.MULTILINE).group(1).split()
+                self.assertIn(f'pipeline_parallel_schedule_csv = "{stem}.csv"', fields)
+                self.assertIn('\npipeline_parallel_schedule = "ZBVZeroBubble"\n', fields)
+                self.assertEqual(pipecast(*command, "--trace", "true", "-o", "r.h5", "--quiet", folder=folder)[0], 0)
+                code, order, error = pipecast("export", "r.h5", "--run", "1", "--to", "torch-csv", folder=folder)
+                self.assertEqual((code, error, order), (0, "", (folder / f"{stem}.csv").read_text()))
+                (folder / "r.h5").unlink()
+
+    def test_megatrons_file_and_what_it_does_not_have(self):
+        asked = ["plan", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", 32, "--global-batch", 64, "--top", 1, "--pp", 4, "--tp", 2,
+                 "--format", "megatron"]
+        for schedule, nearest in [("v-half", "1f1b-interleaved"), ("zb-h1", "1f1b"), ("1f1b", None)]:
+            with self.subTest(schedule), tempfile.TemporaryDirectory() as folder:
+                code, out, error = pipecast(*asked, "--schedule", schedule)
+                line = f"Megatron-LM does not have the schedule {schedule}: with these arguments it runs {nearest}, its nearest"
+                self.assertEqual((code, error), (0, "" if not nearest else f"pipecast: warning: plan 1: {line}; `--schedule "
+                                                 "1f1b,1f1b-interleaved` plans with what it has\n"))
+                self.assertEqual(f"# {line}\n" in out, nearest is not None)
+                self.assertEqual(pipecast(*asked, "--schedule", schedule, "-q", "-o", "args.sh", folder=folder), (0, "", ""))
+                self.assertEqual((pathlib.Path(folder) / "args.sh").read_text(), out)
+
+
+class Bytes(unittest.TestCase):
+    def test_the_same_file_gives_the_same_bytes_wherever_it_lies(self):
+        config = ROOT / "scenarios/examples/llama-3-70b/config.json"
+        with tempfile.TemporaryDirectory() as name:
+            other = pathlib.Path(name) / "away" / config.parent.name
+            other.mkdir(parents=True)
+            (other / "config.json").write_bytes(config.read_bytes())
+            said = [pipecast("import", "hf", "-q", path) for path in (config, config.parent, other / "config.json", other)]
+            self.assertEqual(said[1:], said[:1] * 3)
+            self.assertEqual((said[0][0], said[0][2]), (0, ""))
+            self.assertIn("# Imported from config.json, a config.json", said[0][1])
 
 
 class Bad(unittest.TestCase):
+    def test_where_no_job_can_be_written(self):
+        asked = ["plan", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", 32, "--format", "torchtitan", "-o"]
+        self.refused("-o: job.csv: is no name for a job's file; expected one such as job.toml", *asked, "job.csv")
+        self.refused("nowhere/job.toml: there is no folder 'nowhere'; expected one that is there", *asked, "nowhere/job.toml")
+
     def refused(self, message, *words, folder=None):
         code, out, error = pipecast(*words, folder=folder)
         self.assertEqual((code, out), (2, ""))

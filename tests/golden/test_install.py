@@ -99,6 +99,14 @@ class Install(Installed):
         self.assertEqual(self.only("/share/bash-completion/completions/pipecast").read_bytes(),
                          (ROOT / "docs/completion/pipecast.bash").read_bytes())
 
+    def test_completions_of_other_shells_find_that_of_bash(self):
+        for name, folder in [("_pipecast", "/share/zsh/site-functions"), ("pipecast.fish", "/share/fish/vendor_completions.d")]:
+            installed = self.only(f"{folder}/{name}")
+            text = (ROOT / "docs/completion" / name).read_text()
+            self.assertEqual(installed.read_text(), text)
+            self.assertIn("/../../bash-completion/completions/pipecast", text)
+            self.assertTrue((installed.parent / "../../bash-completion/completions/pipecast").is_file())
+
     def test_no_folder_of_the_build_is_left(self):
         """Neither in the library nor in the command, where libraries are looked for, nor in the description."""
         found = [path for path in self.files if not path.is_symlink() and str(BUILD).encode() in self.read_plainly(path)]

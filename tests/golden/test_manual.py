@@ -1,4 +1,5 @@
 """The manual page and the completion for bash: both know every command and option that `--help` tells of, and no other.
+Those for zsh and fish offer the same.
 
 usage: test_manual.py PIPECAST SOURCE_ROOT
 """
@@ -133,7 +134,7 @@ class Manual(Options):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
-class Completion(Options):
+class Shell(Options):
     def setUp(self):
         if not shutil.which("bash"):
             self.skipTest("no bash")
@@ -153,6 +154,8 @@ class Completion(Options):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
 
+
+class Completion(Shell):
     def names(self, what, column=0):
         lines = run("list", what).stdout.splitlines()[what in ("models", "machines"):]
         return sorted({line.split()[column] for line in lines})
@@ -220,7 +223,8 @@ class Completion(Options):
             (["plan", "--color", ""], ["auto", "always", "never"]),
             (["run", "--columns", "mfu,tok"], ["mfu,tokens_per_s_per_gpu"]),
             (["list", "m"], ["models", "machines"]),
-            (["list", "keys", "--format", ""], ["table", "markdown", "flags"]),
+            (["list", "keys", "--format", ""], ["table", "json", "markdown", "flags"]),
+            (["list", "models", "--format", ""], ["table", "json"]),
             (["run", "--attention", "fl"], ["flash"]),
             (["run", "--engine", ""], ["auto", "events"]),
             (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked", "torch", "compiled"]),
@@ -309,6 +313,53 @@ class Completion(Options):
         ]:
             with self.subTest(words):
                 self.assertEqual(sorted(self.complete(*words)), sorted(expected))
+
+
+ZSH = """compadd() { shift $@[(i)--]; (( $# )) && print -rl -- "$@" }
+words=("$@[2,-1]"); CURRENT=$#words; PREFIX=${(q)words[-1]}; fpath=($1 $fpath); autoload -U _pipecast; _pipecast"""
+
+
+class OtherShells(Shell):
+    """What they offer is what the completion for bash does, and folders end in a slash."""
+
+    LINES = [["r"], [""], ["help", "ca"], ["schedule", "-"], ["run", "--format="], ["run", "--format=c"], ["run", "--format", "c"],
+             ["list", "m"], ["run", "--recompute=none,s"], ["figure", ""], ["compare", "b.h5", ""], ["compare", "c"], ["compare", "--sort", ""],
+             ["run", "--set", ""], ["run", "--model", "gpt3"], ["simulate", "-"], ["score", "--figure=sub/"]]
+
+    def said_by_bash(self, words):
+        done = subprocess.run(["bash", "--norc", "-u", str(COMPLETION), PIPECAST, *words], capture_output=True, text=True, timeout=120,
+                              cwd=self.folder)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return sorted(done.stdout.splitlines())
+
+    def test_bash_as_a_program(self):
+        """As in the shell, but for folders, and `--name=value`, which bash takes apart and others do not."""
+        for words in self.LINES:
+            option, equals, value = words[-1].partition("=")
+            is_split = option.startswith("--") and equals
+            found = self.complete(*words[:-1], *([option, "=", value] if is_split else words[-1:]))
+            expected = [name + "/" * (self.folder / name).is_dir() for name in found]
+            self.assertEqual(self.said_by_bash(words), sorted(option + equals + name if is_split else name for name in expected))
+        self.assertEqual(self.said_by_bash([]), [])
+
+    def check_shell(self, shell, command):
+        if not shutil.which(shell):
+            self.skipTest("no " + shell)
+        home = tempfile.TemporaryDirectory()  # fish writes there
+        self.addCleanup(home.cleanup)
+        for words in self.LINES:
+            with self.subTest(words):
+                done = subprocess.run(command(words), capture_output=True, text=True, timeout=120, cwd=self.folder,
+                                      env={**os.environ, "HOME": home.name})
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(sorted(done.stdout.splitlines()), self.said_by_bash(words))
+
+    def test_zsh(self):
+        self.check_shell("zsh", lambda words: ["zsh", "-f", "-c", ZSH + "\ntrue", "zsh", str(COMPLETION.parent), PIPECAST, *words])
+
+    def test_fish(self):
+        line = 'source $argv[1]; complete -c $argv[2] -f -a "(__pipecast_offer)"; complete -C "$argv[2..]"'
+        self.check_shell("fish", lambda words: ["fish", "--no-config", "-c", line, str(COMPLETION.with_suffix(".fish")), PIPECAST, *words])
 
 
 if __name__ == "__main__":

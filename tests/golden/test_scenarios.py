@@ -84,8 +84,8 @@ class Keys(Scenarios):
             self.assertEqual(line.count("|"), columns, line)
 
     def test_bad_words(self):
-        self.bad("list: --format: unknown format 'html'; expected table, markdown or flags", "list", "keys", "--format", "html")
-        self.bad("list: --format stands beside 'models'; expected it only with keys", "list", "models", "--format", "table")
+        self.bad("list: --format: unknown format 'html'; expected table, json, markdown or flags", "list", "keys", "--format", "html")
+        self.bad("list: --format: unknown format 'markdown'; expected table or json", "list", "models", "--format", "markdown")
         self.bad("list: 'key' (did you mean keys?); expected schedules, models, machines, software, precisions, profiles, scenarios or keys", "list", "key")
 
 
