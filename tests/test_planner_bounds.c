@@ -66,7 +66,8 @@ static void check_memory(const plan_bounds *bounds, const pc_iteration *iteratio
         fail_msg("bound of %lld bytes; simulated %lld: %s", (long long)bounds->memory_bytes, (long long)found, what);
 }
 
-/* With the spans of searches, for what fits: an order may hold more than there is, and then be shorter. */
+/* With the spans of searches, or the times of a known order, for what fits: an order may hold more than there is, and
+ * then be shorter. */
 static void check_close(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
                         const pc_iteration *iteration, const char *what) {
     const pc_iteration_spec spec = pc_plan_spec(space, choice);
@@ -76,6 +77,7 @@ static void check_close(plan_bounder *bounder, const pc_plan_space *space, const
     if (iteration->status != PC_RUN_OK) return;
     if (plan_bounder_outline(bounder, space, choice->base, &spec, &outline, &error)) fail_msg("%s", error.message);
     if (plan_bound_spans(bounder, &outline, true, &error)) fail_msg("%s", error.message);
+    if (plan_bound_order(bounder, &outline, &error)) fail_msg("%s", error.message);
     if (plan_bound_time(bounder, &outline, SCOPE_ONE, &bound_ps, &error)) fail_msg("%s", error.message);
     if (pc_time_to_seconds(bound_ps) > iteration->iteration_s)
         fail_msg("close bound of %.12g s; simulated %.12g: %s", pc_time_to_seconds(bound_ps), iteration->iteration_s,
@@ -96,7 +98,7 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
         fail_msg("%s: %s", error.message, what);
     if (iteration.status == PC_RUN_OK && bounds.time_s > iteration.iteration_s)
         fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
-    if (choice->generator->searches) check_close(bounder, space, choice, &iteration, what);
+    check_close(bounder, space, choice, &iteration, what);
     if (iteration.status != PC_RUN_INFEASIBLE) check_memory(&bounds, &iteration, is_bound_exact(space, choice), what);
     bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
     if (is_over && iteration.status == PC_RUN_OK) fail_msg("fits, and its bound does not: %s", what);

@@ -20,7 +20,10 @@
  * (5) A schedule that searches has no span below that of the relaxation of docs/searches.md, within the memory that it
  * may take (plan_bound_spans). It may hold less than there is, but no more: what does not fit is no plan.
  *
- * (6) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
+ * (6) Where the order is known, so is when each stage's passes end if nothing meets on links (plan_bound_order): every
+ * time in that walk is a sum of the longest ones before it, which no slower pass or transfer makes shorter.
+ *
+ * (7) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
  * the norm, the step and the overhead, as finish.c adds them up.
  *
  * Over flows nothing takes less than it takes alone, but for rounding: a transfer or a bucket is a latency and bytes,
@@ -30,7 +33,6 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
-#include "models/schedule/least_span.h"
 #include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
@@ -41,7 +43,7 @@
 #include <string.h>
 
 /* Less than rounding of a flow's latency, its bytes and its ends can take away. */
-static pc_time shave(pc_time time) {
+pc_time plan_shave(pc_time time) {
     pc_time less = time - (time >> 16) - 16;
     return less > 0 ? less : 0;
 }
@@ -53,6 +55,8 @@ void plan_bounder_free(plan_bounder *bounder) {
     pc_free(bounder->stage);
     pc_free(bounder->under_way_ps);
     pc_free(bounder->span_ps);
+    pc_free(bounder->end_ps);
+    pc_timing_free(bounder->timing);
     memset(bounder, 0, sizeof *bounder);
 }
 
@@ -104,7 +108,8 @@ static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_erro
     const pc_generator *generator = outline->spec->generator;
     bounder->held = NULL;
     pc_free(bounder->span_ps);
-    bounder->span_ps = NULL;
+    pc_free(bounder->end_ps);
+    bounder->span_ps = bounder->end_ps = NULL;
     pc_code code = make_room(bounder, outline, error);
     bool is_own =
         !generator->searches && !pc_generator_has_making(generator, outline->spec->making) && !bounder->has_pairs;
@@ -158,12 +163,11 @@ typedef struct reading {
     sort_times *rest;             /* of that, what operations over flows may come to less */
 } reading;
 
-/* With all overlaps what meets with some meets, too. */
-static bool runs_flows(const reading *view) {
-    const pc_iteration_spec *spec = view->outline->spec;
+bool plan_runs_flows(const pc_outline *outline, plan_scope scope) {
+    const pc_iteration_spec *spec = outline->spec;
     if (spec->network != PC_NETWORK_AUTO) return spec->network == PC_NETWORK_FLOWS;
     if (spec->granularity == PC_GRANULARITY_OPERATIONS) return true;
-    return view->scope == SCOPE_ONE ? pc_outline_meets(view->outline) : true;
+    return scope == SCOPE_ONE ? pc_outline_meets(outline) : true;
 }
 
 /* Two passes that run together take their kernels at least. */
@@ -177,7 +181,7 @@ static double least_pass_s(const reading *view, const pc_pass_cost *cost) {
 static pc_code read_passes(reading *view, pc_error *error) {
     const pc_outline *outline = view->outline;
     pc_code code = PC_OK;
-    view->is_flows = runs_flows(view);
+    view->is_flows = plan_runs_flows(outline, view->scope);
     view->is_operations = view->is_flows && outline->spec->granularity == PC_GRANULARITY_OPERATIONS;
     for (int sort = 0; sort < outline->sort_count; sort++)
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++) {
@@ -188,13 +192,13 @@ static pc_code read_passes(reading *view, pc_error *error) {
                 pc_outline_time("pass", least_pass_s(view, cost) * outline->pace, 1, &view->alone[sort][kind], error);
             if (code || !view->is_operations) continue;
             code = pc_outline_time("kernels", cost->kernel_s * outline->pace, 1, &kernels_ps, error);
-            view->rest[sort][kind] = view->alone[sort][kind] - shave(kernels_ps);
+            view->rest[sort][kind] = view->alone[sort][kind] - plan_shave(kernels_ps);
         }
     return code;
 }
 
 static pc_time over_link(const reading *view, pc_time time) {
-    return view->is_flows ? shave(time) : time;
+    return view->is_flows ? plan_shave(time) : time;
 }
 
 /* Whatever is gathered ahead, the wire carries all. */
@@ -309,13 +313,13 @@ static void read_ready(const reading *view, plan_cell *cells, int device) {
         pc_time first = stream + gather, last = stream + b * gather - cell->f / b * (b - 1);
         stream += b * gather;
         cell->ready = pc_max(pc_max(first, last), 0);
-        if (view->is_flows) cell->ready = shave(cell->ready);
+        if (view->is_flows) cell->ready = plan_shave(cell->ready);
     }
     for (int c = 0; !view->overlaps_parameters && c < outline->chunks; c++)
         cell_of(view, cells, device, c)->ready = stream;
 }
 
-/* ---- (1) to (5) ---- */
+/* ---- (1) to (6) ---- */
 
 static void find_f_ends(const reading *view, plan_cell *cells) {
     int count = view->outline->devices * view->outline->chunks;
@@ -364,7 +368,7 @@ static pc_time by_lanes(const plan_bounder *bounder, int device) {
     return least < (double)PC_TIME_MAX / 16 ? (pc_time)least : 0;
 }
 
-/* ---- (6) ---- */
+/* ---- (7) ---- */
 
 /* From the end of a stage's last pass to when its gradients are reduced. Not overlapped all buckets are left; otherwise
  * the last one, and those that the last pass of its chunk, whichever it is, does not hide. */
@@ -470,8 +474,10 @@ static void find_ends(const plan_bounder *bounder, const reading *view, plan_cel
         back_end = back;
         end[cell->device] = pc_max(end[cell->device], back + cell->w);
     }
-    for (int d = 0; bounder->held && d < outline->devices; d++)
+    for (int d = 0; bounder->held && d < outline->devices; d++) {
         end[d] = pc_max(end[d], start[d] + by_lanes(bounder, d));
+        if (bounder->end_ps && view->scope == SCOPE_ONE) end[d] = pc_max(end[d], bounder->end_ps[d]);
+    }
 }
 
 static pc_time bound_reading(const plan_bounder *bounder, const reading *view, plan_cell *cells) {
@@ -516,59 +522,6 @@ static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan
     *bound_ps = x.is_flows ? bound - (bound >> 20) - 1000 : bound;
     if (*bound_ps < 0) *bound_ps = 0;
     return PC_OK;
-}
-
-/* ---- (5): spans ---- */
-
-/* Of passes in operations over flows only the kernels are known to come one after the other; where stages wait for what
- * they have sent, and where passes wait for memory, orders are others than those that were searched for. */
-static bool knows_spans(const pc_outline *outline) {
-    const pc_iteration_spec *spec = outline->spec;
-    const reading x = {.outline = outline, .scope = SCOPE_ONE};
-    bool is_flows = runs_flows(&x);
-    if (!spec->generator->searches || spec->waits_for_memory) return false;
-    return !is_flows || (spec->overlaps_p2p && spec->granularity == PC_GRANULARITY_PASS);
-}
-
-static void shave_hops(pc_costs *costs) {
-    costs->transfer.delay_ps = shave(costs->transfer.delay_ps);
-    for (int d = 0; costs->hop_delay_ps && d < costs->devices; d++)
-        costs->hop_delay_ps[d] = shave(costs->hop_delay_ps[d]);
-}
-
-static pc_code find_spans(const pc_outline *outline, pc_costs *costs, bool is_close, pc_time *span_ps,
-                          pc_error *error) {
-    const pc_iteration_spec *spec = outline->spec;
-    const reading x = {.outline = outline, .scope = SCOPE_ONE};
-    int64_t *room_bytes = pc_alloc((size_t)outline->devices, sizeof *room_bytes);
-    if (!room_bytes) return pc_error_no_memory(error);
-    for (int d = 0; d < outline->devices; d++) room_bytes[d] = pc_outline_room(outline, d);
-    if (runs_flows(&x)) shave_hops(costs);
-    pc_generate_request request = {.devices = outline->devices,
-                                   .microbatches = outline->cut.microbatches,
-                                   .chunks = outline->chunks,
-                                   .costs = costs,
-                                   .memory_limit = {room_bytes},
-                                   .making = spec->making};
-    pc_code code = pc_generator_least_spans(spec->generator, &request, is_close, span_ps, error);
-    pc_free(room_bytes);
-    return code;
-}
-
-pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error) {
-    pc_costs costs;
-    if (!knows_spans(outline)) return PC_OK;
-    pc_time *span_ps = pc_alloc((size_t)outline->devices, sizeof *span_ps);
-    if (!span_ps) return pc_error_no_memory(error);
-    pc_code code = pc_outline_costs(outline, 0, &costs, error);
-    if (!code) {
-        code = find_spans(outline, &costs, is_close, span_ps, error);
-        pc_costs_free(&costs);
-    }
-    pc_free(bounder->span_ps);
-    bounder->span_ps = code ? NULL : span_ps;
-    if (code) pc_free(span_ps);
-    return code;
 }
 
 /* ---- all ---- */

@@ -2,13 +2,15 @@
  *
  * Both bounds come from the iteration's own outline (models/training/outline.h), in which every pass, transfer and
  * collective has the time that the simulation will give it; what is bounded is only how they come to lie beside each
- * other. The formulas stand with the functions, in bound_memory.c and bound_time.c.
+ * other. The formulas stand with the functions, in bound_memory.c, bound_time.c and
+ * bound_close.c.
  */
 #ifndef PC_MODELS_PLANNER_BOUNDER_H
 #define PC_MODELS_PLANNER_BOUNDER_H
 
 #include "models/planner/held.h"
 #include "models/planner/planner.h"
+#include "models/schedule/timing.h"
 #include "models/training/outline.h"
 #include "models/training/outline_memo.h"
 
@@ -41,6 +43,8 @@ typedef struct plan_bounder {
     double *under_way_ps; /* of a stage's microbatches, from F to the end of the backward pass, all together */
     int stage_room;
     pc_time *span_ps; /* of each stage, at least (plan_bound_spans); NULL: nobody asked. Owned */
+    pc_time *end_ps;  /* of each stage's passes, at least (plan_bound_order); likewise */
+    pc_timing *timing;
 } plan_bounder;
 void plan_bounder_free(plan_bounder *bounder);
 
@@ -57,10 +61,19 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
  * takes long: it is for who would otherwise search. */
 pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error);
 
+/* Likewise of a schedule whose order is known: times its passes as if nothing met on links. It does nothing where that
+ * may not be a bound. */
+pc_code plan_bound_order(plan_bounder *bounder, const pc_outline *outline, pc_error *error);
+
 /* For what the bound on time is to hold. ONE: the outline's spec with the overlaps that it has now. OVERLAPS: it with
  * any overlaps of gradients, parameters and transfers; an outline is that of all of them. SHAPE: any overlaps and any
  * order of ranks; kernels alone, with nothing over links. */
 typedef enum plan_scope { SCOPE_ONE, SCOPE_OVERLAPS, SCOPE_SHAPE } plan_scope;
+
+/* Whether it is an iteration over flows; with all overlaps what meets with some meets, too. And what a transfer over
+ * flows takes at least that takes so long alone. */
+bool plan_runs_flows(const pc_outline *outline, plan_scope scope);
+pc_time plan_shave(pc_time time);
 
 /* The iteration's time, at least, of the outline taken up last. PC_ERROR_INPUT if something takes too long to be
  * counted. */

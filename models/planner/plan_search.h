@@ -34,14 +34,16 @@ typedef struct plan_heap {
     bool is_over; /* more were offered than are kept */
 } plan_heap;
 
-/* What the first pass found of a frame: none of its shapes that may fit has less of either. */
+/* What the first pass found of a frame: none of its shapes that may fit has less of either. And of a pass that kept
+ * few: the least first keys of what it offered, and of what it did not. */
 typedef struct plan_frame_bound {
     bool has_shapes;
     pc_time least_ps;
     int64_t memory_bytes;
+    double offered, rest;
 } plan_frame_bound;
 
-/* Frames whose bounds are kept: 24 MB. Of a larger space further passes look at every shape. */
+/* Frames whose bounds are kept: 40 MB. Of a larger space further passes look at every shape. */
 enum { PLAN_FRAMES_KEPT = 1 << 20 };
 
 typedef struct plan_search {
@@ -60,6 +62,8 @@ typedef struct plan_search {
     int64_t *scouted;      /* numbers of what such a pass simulated or ruled out, ascending; owned */
     int64_t scouted_count;
     plan_frame_bound *frames; /* by number; NULL: not kept. Owned */
+    bool has_rests;           /* of them */
+    double dropped;           /* no first key of what was offered and not kept is below; infinite: all was kept */
     bool has_floor;
     plan_rank floor; /* candidates up to this one are done */
 } plan_search;

@@ -206,10 +206,16 @@ static pc_code note_scouted(plan_search *search, const plan_heap *heap, pc_error
     return PC_OK;
 }
 
+static void note_dropped(plan_search *search, const plan_heap *heap) {
+    search->has_rests = true;
+    search->dropped = heap->is_over ? heap->list[heap->count - 1].rank.key[0] : INFINITY;
+}
+
 /* The next pass begins behind this one's last candidate; behind one that kept few of each frame, anew. */
 static pc_code end_pass(plan_search *search, const plan_heap *heap, pc_error *error) {
     pc_code code = PC_OK;
     if (search->kept_of_frame > 0) {
+        note_dropped(search, heap);
         code = note_scouted(search, heap, error);
     } else if (heap->count > 0) {
         search->has_floor = true;
@@ -255,7 +261,7 @@ static pc_code search_all(plan_search *search, pc_error *error) {
         pc_free(search->scouted);
         search->scouted = NULL;
         search->scouted_count = 0;
-        search->has_floor = false;
+        search->has_floor = search->has_rests = false;
         search->passes = 0;
         search->is_searched = stage;
         code = search_stage(search, error);

@@ -1,6 +1,6 @@
-/* Candidates in the order of their bounds, where the bound of a schedule that searches takes long: it is made close
- * only when the candidate's turn comes by the bound that it has. A candidate is given away when no other one can have a
- * better bound. So the order is that of close bounds, though few are worked out. */
+/* Candidates in the order of their bounds, where a close bound takes long: it is made close only when the candidate's
+ * turn comes by the bound that it has. A candidate is given away when no other one can have a better bound. So the
+ * order is that of close bounds, though few are worked out. */
 #include "models/planner/plan_search.h"
 
 #include "engine/alloc.h"
@@ -51,10 +51,17 @@ static void raise(const plan_search *search, const pc_plan_choice *choice, const
             plan_rank_of(&search->ranking, choice, candidate->rank.number, candidate->bound_s, fact->memory_bytes);
 }
 
+/* A known order has one close bound, those that are searched for a quick one and a closer one. */
+static pc_code bound_closely(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error) {
+    bool is_searched = outline->spec->generator->searches;
+    return is_searched ? plan_bound_spans(bounder, outline, is_close, error)
+                       : plan_bound_order(bounder, outline, error);
+}
+
 static pc_code find_bound(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_plan_fact *fact,
                           pc_error *error) {
     pc_time bound_ps;
-    pc_code code = plan_bound_spans(bounder, outline, is_close, error);
+    pc_code code = bound_closely(bounder, outline, is_close, error);
     if (!code) code = plan_bound_time(bounder, outline, SCOPE_ONE, &bound_ps, error);
     if (!code)
         *fact = (pc_plan_fact){.iteration_s = pc_time_to_seconds(bound_ps),
@@ -68,7 +75,8 @@ static pc_code make_close(const plan_search *search, plan_bounder *bounder, plan
     const pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
     pc_outline outline = {.devices = 0};
     pc_code code = PC_OK;
-    for (int i = 0; !code && i < CLOSER && !is_rejected(search, &turn->candidate); i++) {
+    for (int i = choice.generator->searches ? 0 : 1; !code && i < CLOSER && !is_rejected(search, &turn->candidate);
+         i++) {
         if (!plan_find_fact(search, &choice, &spec, work_of[i], &turn->fact[i])) {
             if (outline.devices == 0)
                 code = plan_bounder_outline(bounder, search->space, choice.base, &spec, &outline, error);
@@ -92,14 +100,10 @@ typedef struct plan_batch {
     pc_error error[BATCH];
 } plan_batch;
 
-static bool is_searched(const plan_search *search, const plan_candidate *candidate) {
-    return plan_choice_of(&search->numbers, candidate->rank.number).generator->searches;
-}
-
 static void close_one(void *context, int worker, int64_t index) {
     plan_batch *x = context;
     const plan_search *search = x->queue->search;
-    if (plan_is_mine(search, index) && is_searched(search, &x->list[index].candidate))
+    if (plan_is_mine(search, index))
         x->code[index] = make_close(search, &x->queue->bounders[worker], &x->list[index], &x->error[index]);
 }
 
@@ -158,15 +162,13 @@ static pc_code keep_bounds(const plan_search *search, const plan_turn *turn, pc_
 static pc_code take_batch(plan_queue *queue, pc_error *error) {
     plan_batch batch = {.queue = queue};
     const plan_candidate *candidate;
-    bool has_searched = false;
     int count = 0;
     while (count < BATCH && (candidate = first_open(queue))) {
-        has_searched = has_searched || is_searched(queue->search, candidate);
         batch.list[count++].candidate = *candidate;
         queue->next++;
     }
     pc_code code = make_room(queue, count, error);
-    if (!code && has_searched) code = close_all(&batch, count, error);
+    if (!code && count > 0) code = close_all(&batch, count, error);
     for (int i = 0; i < count && !code; i++) {
         code = keep_bounds(queue->search, &batch.list[i], error);
         if (!code && !is_rejected(queue->search, &batch.list[i].candidate)) insert(queue, &batch.list[i].candidate);

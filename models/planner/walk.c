@@ -4,6 +4,7 @@
 #include "engine/numbers.h"
 #include "engine/parallel.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One thread's share of a pass. */
@@ -56,6 +57,34 @@ static pc_code raise_bound(shape_walk *walk, plan_scope scope, pc_time *least_ps
     return code;
 }
 
+/* ---- what a first pass leaves of a frame ---- */
+
+/* The frame's, if a pass that keeps few is at work on it. It is one thread's. */
+static plan_frame_bound *rest_of(const plan_search *search, int64_t number) {
+    bool is_noted = search->frames && search->passes == 0 && search->kept_of_frame > 0;
+    return is_noted ? &search->frames[number / search->numbers.variants / search->numbers.of_frame] : NULL;
+}
+
+/* What is turned away for now, of which none is better than this. */
+static void note_rest(const plan_search *search, const plan_rank *rank) {
+    plan_frame_bound *x = rest_of(search, rank->number);
+    if (x && rank->key[0] < x->rest) x->rest = rank->key[0];
+}
+
+static void note_offered(const plan_search *search, const plan_rank *rank) {
+    plan_frame_bound *x = rest_of(search, rank->number);
+    if (x && rank->key[0] < x->offered) x->offered = rank->key[0];
+}
+
+/* Whether what was found rules out all that the first pass left: what it turned away, and what it offered and did not
+ * keep. One objective alone is asked for then. */
+static bool is_rest_ruled_out(const plan_search *search, const plan_frame_bound *x, int64_t number) {
+    double dropped = x->offered < search->dropped ? search->dropped : x->offered;
+    plan_rank least = {.key = {x->rest}, .number = number};
+    if (x->offered < INFINITY && dropped < x->rest) least.key[0] = dropped;
+    return search->has_rests && (least.key[0] == INFINITY || plan_best_rejects(&search->best, &least));
+}
+
 /* ---- candidates ---- */
 
 static plan_candidate candidate_of(const shape_walk *walk, const pc_plan_choice *choice, int64_t number,
@@ -82,9 +111,11 @@ static bool is_ruled_out(const plan_search *search, const pc_plan_choice *choice
 static bool is_hopeless(const shape_walk *walk, int64_t number, pc_time least_ps) {
     plan_candidate candidate = candidate_of(walk, &walk->choice, number, least_ps);
     bool is_few = walk->search->kept_of_frame > 0;
-    return is_ruled_out(walk->search, &walk->choice, &candidate) ||
-           plan_heap_turns_away(&walk->walker->heap, &candidate.rank) ||
-           (is_few && plan_heap_turns_away(&walk->walker->of_frame, &candidate.rank));
+    if (is_ruled_out(walk->search, &walk->choice, &candidate)) return true;
+    bool is_late = plan_heap_turns_away(&walk->walker->heap, &candidate.rank) ||
+                   (is_few && plan_heap_turns_away(&walk->walker->of_frame, &candidate.rank));
+    if (is_late) note_rest(walk->search, &candidate.rank);
+    return is_late;
 }
 
 /* Whether an earlier pass has simulated it. */
@@ -195,20 +226,24 @@ static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_
 /* ---- one frame ---- */
 
 /* The few that are kept; and, if there were more, that there are: behind the last of those, in rank. */
-static void hand_over(plan_walker *walker) {
+static void hand_over(const plan_search *search, plan_walker *walker) {
     plan_heap *from = &walker->of_frame;
     if (from->is_over) {
         plan_candidate rest = from->list[0];
         rest.is_rest = true;
+        note_rest(search, &rest.rank);
         plan_heap_offer(&walker->heap, &rest);
     }
-    for (int64_t i = 0; i < from->count; i++) plan_heap_offer(&walker->heap, &from->list[i]);
+    for (int64_t i = 0; i < from->count; i++) {
+        note_offered(search, &from->list[i].rank);
+        plan_heap_offer(&walker->heap, &from->list[i]);
+    }
     from->count = 0;
     from->is_over = false;
 }
 
-/* Whether no candidate of a further pass is in the frame: even one that had the least of all its bounds, and the first
- * number, would not be. */
+/* Whether no candidate of a further pass is in the frame: the first one left none, or even one that had the least of
+ * all its bounds, and the first number, would not be. */
 static bool is_frame_hopeless(const plan_search *search, plan_walker *walker, int64_t frame,
                               const pc_plan_choice *choice) {
     if (!search->frames || search->passes == 0) return false;
@@ -218,7 +253,8 @@ static bool is_frame_hopeless(const plan_search *search, plan_walker *walker, in
                     .choice = *choice,
                     .number = frame * search->numbers.of_frame * search->numbers.variants,
                     .memory_bytes = least->memory_bytes};
-    return !least->has_shapes || is_hopeless(&x, x.number, least->least_ps);
+    if (!least->has_shapes || is_rest_ruled_out(search, least, x.number)) return true;
+    return is_hopeless(&x, x.number, least->least_ps);
 }
 
 static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_t frame) {
@@ -236,8 +272,10 @@ static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_
         return PC_OK;
     }
     if (is_frame_hopeless(search, walker, frame, &choice)) return PC_OK;
+    if (rest_of(search, first * numbers->variants))
+        search->frames[frame].offered = search->frames[frame].rest = INFINITY;
     for (int64_t i = 0; !code && i < numbers->of_frame; i++) code = walk_shape(search, walker, first + i);
-    hand_over(walker);
+    hand_over(search, walker);
     return code;
 }
 

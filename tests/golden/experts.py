@@ -8,7 +8,7 @@ import re
 COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
            "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
            "setting.model.moe_pad_expert_input_to_capacity", "setting.schedule", "setting.overlap.moe_expert_parallel_comm",
-           "setting.overlap.delay_wgrad_compute", "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype")
+           "setting.overlap.delay_wgrad_compute", "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype", "setting.moe_load")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
 # megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
@@ -77,7 +77,7 @@ RECOMPUTED = {("deepseek", "H100"): "mla_up_proj+mlp", ("deepseek", "GB300"): "m
 
 def family_of(row):
     name = re.sub("[^a-z0-9]", "", row["model"].lower())
-    return next((family for family in ("deepseek", "kimi", "gptoss", "qwen3235b", "qwen330b") if name.startswith(family)), name)
+    return next((family for family in ("deepseek", "kimi", "gptoss", "qwen3235b", "qwen330b", "moonlight") if name.startswith(family)), name)
 
 
 def recomputes(row):
@@ -92,14 +92,16 @@ def recomputes(row):
 
 
 def dispatches(row):
-    """25.09's DeepSeek-V3 on H100 has enable_deepep.
-    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300."""
+    """25.09's DeepSeek-V3 on H100 has enable_deepep, B200's of 8 stages moe_flex_dispatcher_backend deepep.
+    GPT-OSS in bf16 and Qwen3 235B on GPUs outside of racks have moe_token_dispatcher_type alltoall, but GPT-OSS on B300.
+    So has Moonlight, where its verification cards do not name another."""
     family, gpu = family_of(row), gpu_of(row)
-    if (family, gpu, release_of(row)) == ("deepseek", "H100", (25, 9)):
+    if (family, gpu, release_of(row)) == ("deepseek", "H100", (25, 9)) or (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
         return {"setting.moe_token_dispatcher_type": "flex", "setting.moe_flex_dispatcher_backend": "deepep"}
     plain_gptoss = family == "gptoss" and not is_mx(row) and gpu != "B300"
+    plain_moonlight = family == "moonlight" and "dispatcher=" not in row["variant"]
     plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
-    return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen else {}
+    return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen or plain_moonlight else {}
 
 
 def is_mlperf(row):
@@ -123,10 +125,10 @@ def can_overlap(row):
 
 
 def hides_exchanges(row):
-    """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), and of GPT-OSS 120B's in 16 bits on GB200. Since 26.06 recipes of
-    DeepSeek-V3 and Qwen3 in MXFP8 (_enable_deepseek_full_iteration_mxfp8, _enable_hybridep_full_iteration_mxfp8)."""
+    """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), of Qwen3 235B's on H100 since 25.11 (its V1), and of GPT-OSS 120B's
+    in 16 bits on GB200. Since 26.06 recipes of DeepSeek-V3 and Qwen3 in MXFP8 (_enable_deepseek_full_iteration_mxfp8, _enable_hybridep_full_iteration_mxfp8)."""
     family, gpu = family_of(row), gpu_of(row)
-    if (family, gpu) == ("deepseek", "H100"):
+    if (family, gpu) == ("deepseek", "H100") or ((family, gpu) == ("qwen3235b", "H100") and release_of(row) >= (25, 11)):
         return True
     if (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
         return True
@@ -137,26 +139,40 @@ def hides_exchanges(row):
 
 def overlaps(row):
     """The option of Megatron-Bridge sets both arguments of Megatron-LM (CommOverlapConfig)."""
-    if not (hides_exchanges(row) and can_overlap(row)):
-        return {}
+    return hidden() if hides_exchanges(row) and can_overlap(row) else {}
+
+
+def hidden():
     return {"setting.schedule": "1f1b-interleaved-overlap", "setting.overlap.moe_expert_parallel_comm": "true", "setting.overlap.delay_wgrad_compute": "true"}
 
 
+def steps(row):
+    """DeepSeek-V3's, Kimi K2's and Moonlight's recipes have use_precision_aware_optimizer, with gradients and both moments in bf16
+    (megatron/bridge/recipes/deepseek/deepseek_v3.py, kimi, moonlight). MLPerf's pretrain.py begins with the first."""
+    is_of_recipe = row["framework"] == "Megatron-Bridge" or is_mlperf(row)
+    if not is_of_recipe or family_of(row) not in ("deepseek", "kimi", "moonlight"):
+        return {}
+    return {f"setting.{name}_dtype": "bf16" for name in ("main_grads", "exp_avg", "exp_avg_sq")}
+
+
+def spreads(row):
+    """moe_router_force_load_balancing, which all recipes for speed have, is normal random logits in place of the router's, another seed a rank
+    (megatron/core/transformer/moe/moe_utils.py, RandomSTE): tokens choose experts at random, not evenly. Moonlight's recipe does not force it."""
+    return {} if family_of(row) == "moonlight" or "tokendrop" in row["variant"] else {"setting.moe_load": "uniform"}
+
+
 def of_bridge(row):
-    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
 def of_mlperf(row):
-    return captures(row) if is_mlperf(row) and number(row["ep"]) > 1 else {}
-
-
-def steps_in_bf16(row):
-    """Moonlight's recipe has use_precision_aware_optimizer, with gradients and both moments in bf16 (moonlight_16b_pretrain_config of
-    megatron/bridge/recipes/moonlight/moonlight_16b.py)."""
-    if not (row["framework"] == "Megatron-Bridge" and family_of(row).startswith("moonlight")):
+    """Its config_*.sh: OVERLAP_MOE_EXPERT_PARALLEL_COMM, DELAY_WGRAD_COMPUTE, RECOMPUTE_MODULES=mlp on GB200; config_common_mxfp8.sh: FP8_DPA; and
+    pretrain.py begins with Megatron-Bridge's recipe. Its router is not forced, on real text: how evenly tokens choose is not known."""
+    if not (is_mlperf(row) and number(row["ep"]) > 1):
         return {}
-    return {f"setting.{key}": "bf16" for key in ("main_grads_dtype", "exp_avg_dtype", "exp_avg_sq_dtype")}
+    again = {"setting.recompute": "selective:mlp"} if gpu_of(row) == "GB200" and not row["recompute"] else {}
+    return {**again, **captures(row), **hidden(), "setting.fp8_dot_product_attention": "true"}
 
 
 def of_row(row):
-    return {**steps_in_bf16(row), **parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
+    return {**steps(row), **parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}

@@ -752,7 +752,7 @@ class BadInput(Plan):
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
                 ("--format: unknown format 'xml'; expected table, csv, json, megatron or torchtitan", ["--format", "xml"]),
                 ("--shard: '2'; expected I/N such as 1/4", ["--gpus", "8", "--shard", "2"]),
-                ("--shard: '3'; expected a whole number from 1 to 2", ["--gpus", "8", "--shard", "3/2"]),
+                ("--shard: 3: out of range; expected a whole number from 1 to 2", ["--gpus", "8", "--shard", "3/2"]),
                 ("plan: --shard without --cache; expected a file that keeps what the share works out, for the --cache of a plan of all",
                  ["--gpus", "8", "--shard", "1/2"]),
                 ("plan: --shard beside -o, several models, --each, --map, --seq-mix or --sensitivity; expected these of the plan of all",

@@ -1,0 +1,103 @@
+/* Bounds that take long, for who would otherwise search or simulate: those of searches' spans, and the times of a known
+ * order. */
+#include "models/planner/bounder.h"
+
+#include "engine/alloc.h"
+#include "engine/numbers.h"
+#include "models/schedule/least_span.h"
+#include "models/training/outline.h"
+#include "models/training/pass_costs.h"
+
+/* ---- (5): spans ---- */
+
+/* Of passes in operations over flows only the kernels are known to come one after the other; where stages wait for what
+ * they have sent, and where passes wait for memory, orders are
+ * others than those that were searched for. */
+static bool knows_times(const pc_outline *outline) {
+    const pc_iteration_spec *spec = outline->spec;
+    if (spec->waits_for_memory) return false;
+    return !plan_runs_flows(outline, SCOPE_ONE) || (spec->overlaps_p2p && spec->granularity == PC_GRANULARITY_PASS);
+}
+
+static void shave_hops(pc_costs *costs) {
+    costs->transfer.delay_ps = plan_shave(costs->transfer.delay_ps);
+    for (int d = 0; costs->hop_delay_ps && d < costs->devices; d++)
+        costs->hop_delay_ps[d] = plan_shave(costs->hop_delay_ps[d]);
+}
+
+static pc_code find_spans(const pc_outline *outline, pc_costs *costs, bool is_close, pc_time *span_ps,
+                          pc_error *error) {
+    const pc_iteration_spec *spec = outline->spec;
+    int64_t *room_bytes = pc_alloc((size_t)outline->devices, sizeof *room_bytes);
+    if (!room_bytes) return pc_error_no_memory(error);
+    for (int d = 0; d < outline->devices; d++) room_bytes[d] = pc_outline_room(outline, d);
+    if (plan_runs_flows(outline, SCOPE_ONE)) shave_hops(costs);
+    pc_generate_request request = {.devices = outline->devices,
+                                   .microbatches = outline->cut.microbatches,
+                                   .chunks = outline->chunks,
+                                   .costs = costs,
+                                   .memory_limit = {room_bytes},
+                                   .making = spec->making};
+    pc_code code = pc_generator_least_spans(spec->generator, &request, is_close, span_ps, error);
+    pc_free(room_bytes);
+    return code;
+}
+
+pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool is_close, pc_error *error) {
+    pc_costs costs;
+    if (!outline->spec->generator->searches || !knows_times(outline)) return PC_OK;
+    pc_time *span_ps = pc_alloc((size_t)outline->devices, sizeof *span_ps);
+    if (!span_ps) return pc_error_no_memory(error);
+    pc_code code = pc_outline_costs(outline, 0, &costs, error);
+    if (!code) {
+        code = find_spans(outline, &costs, is_close, span_ps, error);
+        pc_costs_free(&costs);
+    }
+    pc_free(bounder->span_ps);
+    bounder->span_ps = code ? NULL : span_ps;
+    if (code) pc_free(span_ps);
+    return code;
+}
+
+/* ---- a known order ---- */
+
+static pc_code run_order(plan_bounder *bounder, const pc_outline *outline, const pc_costs *costs, pc_error *error) {
+    pc_schedule schedule;
+    pc_timing_result result;
+    pc_generate_request request = {.devices = outline->devices,
+                                   .microbatches = outline->cut.microbatches,
+                                   .chunks = outline->chunks,
+                                   .slices = outline->cut.slices,
+                                   .costs = costs,
+                                   .threads = 1,
+                                   .making = outline->spec->making};
+    pc_code code = pc_generate(outline->spec->generator, &request, &schedule, NULL, error);
+    if (code) return code;
+    if (!bounder->timing) code = pc_timing_create(&bounder->timing, error);
+    if (!code) code = pc_timing_run(bounder->timing, &schedule, costs, &result, error);
+    bool is_flows = plan_runs_flows(outline, SCOPE_ONE);
+    for (int d = 0; !code && d < outline->devices; d++) {
+        /* each transfer on the way is rounded by less */
+        pc_time end = result.stages[d].end_ps;
+        pc_time rounding = is_flows ? (end >> 15) + 16 * schedule.offsets[outline->devices] : 0;
+        bounder->end_ps[d] = pc_max(end - rounding, 0);
+    }
+    pc_schedule_free(&schedule);
+    return code;
+}
+
+pc_code plan_bound_order(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
+    pc_costs costs;
+    if (!bounder->held || outline->spec->step != PC_STEP_NORM || !knows_times(outline)) return PC_OK;
+    pc_free(bounder->end_ps);
+    bounder->end_ps = pc_alloc((size_t)outline->devices, sizeof *bounder->end_ps);
+    if (!bounder->end_ps) return pc_error_no_memory(error);
+    pc_code code = pc_outline_costs(outline, 0, &costs, error);
+    if (!code) {
+        code = run_order(bounder, outline, &costs, error);
+        pc_costs_free(&costs);
+    }
+    if (code) pc_free(bounder->end_ps);
+    if (code) bounder->end_ps = NULL;
+    return code;
+}
