@@ -277,7 +277,7 @@ int pipecast_plan_run(pipecast_plan *plan, int threads, int flags, pipecast_prog
     request.threads = threads;
     request.all_variants = (flags & PIPECAST_ALL_VARIANTS) != 0;
     request.exhaustive = (flags & PIPECAST_EXHAUSTIVE) != 0;
-    request.progress = (pc_plan_progress){say, &looks, plan->stop ? is_stopped : NULL};
+    request.progress = (pc_plan_progress){.say = say, .self = &looks, .is_stopped = plan->stop ? is_stopped : NULL};
     pc_code code = api_check_threads(threads, &why);
     if (!code && flags & ~(PIPECAST_ALL_VARIANTS | PIPECAST_EXHAUSTIVE))
         code =

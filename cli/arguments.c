@@ -194,3 +194,16 @@ bool argument_format(const char *name, const char *text, pc_format *format) {
     *format = (pc_format)index;
     return true;
 }
+
+bool argument_shard(const char *text, int64_t *shard, int64_t *count, int64_t most) {
+    char copy[64];
+    const char *slash = strchr(text, '/');
+    if (!slash || strlen(text) >= sizeof copy) {
+        report_usage("--shard: '%s'; expected I/N such as 1/4", text);
+        return false;
+    }
+    snprintf(copy, sizeof copy, "%s", text);
+    copy[slash - text] = '\0';
+    return argument_integer("--shard", slash + 1, 1, most, count) &&
+           argument_integer("--shard", copy, 1, *count, shard);
+}

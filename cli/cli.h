@@ -82,6 +82,8 @@ bool argument_number(const char *name, const char *text, double *number);
 /* Which of "one|two|three" the text is, from 0; and as what rows are printed: table, csv or json. `what` says what the
  * words are. */
 bool argument_word(const char *name, const char *what, const char *words, const char *text, int *index);
+/* I/N of --shard: I from 1 to N, and that at most `most`. */
+bool argument_shard(const char *text, int64_t *shard, int64_t *count, int64_t most);
 bool argument_format(const char *name, const char *text, pc_format *format);
 
 /* ---- progress ---- */
@@ -94,12 +96,15 @@ typedef struct progress {
     double started_s, drawn_s;
     int drawn;        /* characters of it that stand on the terminal */
     const char *unit; /* what is counted; progress_start says "runs" */
+    char note[80];    /* behind it, if there is room; empty: nothing */
 } progress;
 
 void progress_start(progress *bar, int64_t total, bool is_quiet);
 void progress_step(progress *bar);
 /* Where the work is; of another unit than before it is counted anew. */
 void progress_at(progress *bar, int64_t done, int64_t total, const char *unit);
+/* What there is to say beside it from now on, at once if the bar has been there for long enough. */
+void progress_note(progress *bar, const char *note);
 void progress_end(progress *bar);
 
 /* Takes the bar back for good, from any thread, with what the terminal has put behind it (^C): before the last words of

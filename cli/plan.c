@@ -1,8 +1,8 @@
 /* pipecast plan: the best ways to train a model on a cluster. */
-#include "calib/device/launched.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/plan_job.h"
+#include "cli/plan_means.h"
 #include "cli/plan_models.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_parts.h"
@@ -26,9 +26,10 @@ typedef struct session {
     const plan_request *request;
     pc_plan_scenario *scenario;
     pc_run_profiles searched, planned; /* those of all points; and again of the plans, for what these have to say */
-    plan_parts parts;                  /* what else was asked */
-    const pc_plan_row *least;          /* of a goal; NULL: nobody asked, or nothing keeps to it */
-    pc_plan_space space;               /* that is searched: the scenario's, or its part with `least` */
+    plan_means means;
+    plan_parts parts;         /* what else was asked */
+    const pc_plan_row *least; /* of a goal; NULL: nobody asked, or nothing keeps to it */
+    pc_plan_space space;      /* that is searched: the scenario's, or its part with `least` */
     pc_plan_answer answer;
     pc_results_writer *writer;    /* NULL if no file is wanted */
     pc_plan_row *rows;            /* one a plan; owns the commands */
@@ -56,8 +57,7 @@ static pc_code open_profiles(session *s, pc_error *error) {
 
 static pc_plan_request wanted(const session *s) {
     pc_plan_request request = pc_plan_scenario_request(s->scenario);
-    request.threads = (int)s->request->jobs;
-    request.exhaustive = s->request->is_exhaustive;
+    plan_means_give(&s->means, s->request, &request);
     request.all_variants = s->request->wants_variants;
     return request;
 }
@@ -66,23 +66,41 @@ static void say_progress(void *self, pc_plan_phase phase, int64_t done, int64_t 
     progress_at(self, done, total, phase == PC_PLAN_BOUNDS ? "shapes" : "plans");
 }
 
-static void take_bar_back(void *bar) {
-    progress_stop(bar);
+/* "14.03 s: tp 2, pp 2, dp 128, v-adaptive" */
+static void say_better(void *self, const pc_plan_found *best) {
+    const pc_plan_choice *choice = &best->choice;
+    char note[80];
+    snprintf(note, sizeof note, "%.4g s: tp %d, pp %d, dp %d, %.24s", best->iteration_s, choice->tp, choice->pp,
+             choice->dp, choice->generator->name);
+    progress_note(self, note);
+}
+
+typedef struct looker {
+    progress bar;
+    const plan_means *means;
+} looker;
+
+static void say_interrupted(void *context) {
+    looker *x = context;
+    progress_stop(&x->bar);
+    plan_means_say_interrupted(x->means);
 }
 
 static pc_code search(session *s, pc_error *error) {
     pc_plan_request request = wanted(s);
-    progress bar;
+    looker looks = {.means = &s->means};
     interrupt signals = {.is_blocked = false};
-    progress_start(&bar, 1, s->request->is_quiet);
-    request.progress = (pc_plan_progress){.say = say_progress, .self = &bar};
-    if (bar.is_shown) {
+    bool is_first = plan_means_is_first(&s->means);
+    progress_start(&looks.bar, 1, s->request->is_quiet || !is_first);
+    if (looks.bar.is_shown)
+        request.progress = (pc_plan_progress){.say = say_progress, .better = say_better, .self = &looks.bar};
+    if (looks.bar.is_shown || (is_first && s->means.file)) {
         interrupt_block(&signals); /* for the threads of the search */
-        interrupt_watch(&signals, take_bar_back, &bar);
+        interrupt_watch(&signals, say_interrupted, &looks);
     }
     pc_code code = pc_plan_run(&s->space, &request, &s->answer, error);
     interrupt_end(&signals);
-    progress_end(&bar);
+    progress_end(&looks.bar);
     ptrdiff_t first = s->space.bases - pc_plan_scenario_space(s->scenario)->bases;
     for (int64_t i = 0; i < s->answer.count && !code; i++) s->answer.found[i].choice.base += (int)first;
     return code;
@@ -104,7 +122,10 @@ static void choose_space(session *s) {
 }
 
 static pc_code search_space(session *s, pc_error *error) {
-    pc_code code = plan_parts_before(s->request, s->scenario, &s->planned, &s->parts, &s->least, error);
+    if (has_goal(s) && s->request->shard_count > 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "plan: --shard beside a deadline or a budget; expected these of the plan of all");
+    pc_code code = plan_parts_before(s->request, s->scenario, &s->means, &s->planned, &s->parts, &s->least, error);
     if (code) return code;
     choose_space(s);
     return has_goal(s) && !s->least ? PC_OK : search(s, error);
@@ -129,7 +150,7 @@ static pc_code open_results(session *s, pc_error *error) {
     size_t size;
     pc_standing standing;
     const char *path = s->request->path, *output = s->request->output;
-    if (!output) return PC_OK;
+    if (!output || pc_team_rank(s->means.team) > 0) return PC_OK;
     pc_code code = path ? refuse_same_file(path, output, "the scenario", error) : PC_OK;
     if (!code && writes_jobs(s)) return plan_job_check(output, error);
     if (!code) code = pc_sweep_files_check_target(output, &standing, error);
@@ -212,7 +233,8 @@ static pc_code keep_parts(session *s, pc_error *error) {
 }
 
 static pc_code ask_parts(session *s, pc_error *error) {
-    pc_code code = plan_parts_after(s->request, s->scenario, &s->planned, s->rows, s->answer.count, &s->parts, error);
+    pc_code code =
+        plan_parts_after(s->request, s->scenario, &s->means, &s->planned, s->rows, s->answer.count, &s->parts, error);
     return code ? code : keep_parts(s, error);
 }
 
@@ -228,6 +250,8 @@ static pc_code print_plans(const session *s, pc_error *error) {
     look_notes notes = {.count = 0};
     look_note_assumed(&notes, &assumed, pc_plan_scenario_assumed(s->scenario, &assumed), false);
     if (pc_plan_scenario_import_note(s->scenario, import)) look_note(&notes, "%s", import);
+    if (s->request->shard_count > 0)
+        look_note(&notes, "share %" PRId64 " of %" PRId64 " of the cuts", s->request->shard, s->request->shard_count);
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,
@@ -301,11 +325,12 @@ static void say_seconds(const session *s) {
             log->simulate_s);
 }
 
-static void close_session(session *s) {
+static void close_session(session *s, bool is_complete) {
     for (int64_t i = 0; s->rows && i < s->answer.count; i++) pc_free((char *)s->rows[i].command);
     pc_results_discard(s->writer);
     pc_plan_answer_free(&s->answer);
     plan_parts_free(&s->parts);
+    plan_means_close(&s->means, is_complete);
     pc_run_profiles_close(&s->searched);
     pc_run_profiles_close(&s->planned);
     pc_plan_scenario_free(s->scenario);
@@ -327,64 +352,109 @@ static void warn(const session *s) {
     pc_run_spec_free(&spec);
 }
 
+/* The first rank looks at the results file before the search, which may take long, and is not to be in vain. */
+static pc_code prepare(session *s, pc_error *error) {
+    pc_code code = load_scenario(s, error);
+    if (!code) code = open_profiles(s, error);
+    if (!code) code = open_results(s, error);
+    code = pc_team_agree(s->means.team, code, error);
+    return code ? code : plan_means_open(s->request, s->scenario, s->means.team, &s->means, error);
+}
+
+static pc_code answer_questions(session *s, pc_error *error) {
+    pc_code code = find_rule(s, error);
+    if (!code) code = run_plans(s, error);
+    return code ? code : ask_parts(s, error);
+}
+
+/* By the first rank. A results file that cannot come to its place is the one error with which there is a table. */
+static pc_code give_answer(session *s, bool *is_complete, pc_error *error) {
+    pc_code code = commit_results(s, error);
+    *is_complete = !code;
+    if (code == PC_ERROR_INPUT) print_plans(s, NULL); /* another file stands where the results should */
+    if (code) return code;
+    return s->request->writer ? write_plans(s, error) : print_plans(s, error);
+}
+
+static void say_none(const session *s) {
+    if (s->answer.count > 0 || s->request->shard_count > 0) return;
+    if (has_goal(s)) {
+        report_usage("plan: no plan that was tried keeps to the deadline and the budget");
+        return;
+    }
+    pc_plan_request request = wanted(s);
+    request.crew = (pc_plan_crew){.size = 0};
+    plan_nearest_say(pc_plan_scenario_space(s->scenario), &request, &s->answer.log, s->rule);
+}
+
+/* The answer's exit status. All ranks fail with one message, which the first says; of the others launchers are to see
+ * nothing bad. */
+static int finish(session *s, pc_code code, bool *is_complete, pc_error *error) {
+    if (!plan_means_is_first(&s->means)) return EXIT_DONE;
+    if (!code) code = give_answer(s, is_complete, error);
+    bool is_done = s->answer.count > 0 || s->request->shard_count > 0;
+    int status = code ? report(error) : finish_output(is_done ? EXIT_DONE : EXIT_DID_NOT_FIT);
+    if (code) return status;
+    say_none(s);
+    if (!s->request->is_quiet) warn(s);
+    say_seconds(s);
+    return status;
+}
+
 /* With `passes_on` a goal that nothing keeps to is the next model's: it is said, and nothing else. */
-static int answer_request(const plan_request *r, bool *passes_on) {
+static int answer_request(const plan_request *r, pc_team *team, bool *passes_on) {
     pc_error error = {0};
-    session s = {.request = r};
-    pc_code code = load_scenario(&s, &error);
-    if (!code) code = open_profiles(&s, &error);
-    if (!code) code = open_results(&s, &error); /* before the search, which may take long, and is not to be in vain */
+    session s = {.request = r, .means.team = team};
+    bool is_complete = false;
+    pc_code code = prepare(&s, &error);
     if (!code) code = search_space(&s, &error);
     if (passes_on) *passes_on = !code && !s.least;
     if (passes_on && *passes_on) {
-        close_session(&s);
+        close_session(&s, false);
         return EXIT_DONE;
     }
-    if (!code) code = find_rule(&s, &error);
-    if (!code) code = run_plans(&s, &error);
-    if (!code) code = ask_parts(&s, &error);
-    bool is_found = !code;
-    if (!code) code = commit_results(&s, &error);
-    if (code == PC_ERROR_INPUT && is_found) print_plans(&s, NULL); /* another file stands where the results should */
-    if (!code) code = r->writer ? write_plans(&s, &error) : print_plans(&s, &error);
-    int status = code ? report(&error) : finish_output(s.answer.count > 0 ? EXIT_DONE : EXIT_DID_NOT_FIT);
-    if (!code && s.answer.count == 0 && has_goal(&s)) {
-        report_usage("plan: no plan that was tried keeps to the deadline and the budget");
-    } else if (!code && s.answer.count == 0) {
-        pc_plan_request request = wanted(&s);
-        plan_nearest_say(pc_plan_scenario_space(s.scenario), &request, &s.answer.log, s.rule);
-    }
-    if (!code && !r->is_quiet) warn(&s);
-    if (!code) say_seconds(&s);
-    close_session(&s);
+    if (!code) code = answer_questions(&s, &error);
+    int status = finish(&s, code, &is_complete, &error);
+    close_session(&s, is_complete);
     return status;
 }
 
 /* The answer of the largest model that keeps to the goal, or the last one's. */
-static int answer_models(plan_request *r) {
+static int answer_models(plan_request *r, pc_team *team) {
     plan_models models;
     int status = plan_models_list(r, &models);
     bool passes_on = true;
     for (int i = 0; i < models.count && status < 0; i++) {
         bool is_last = i + 1 == models.count;
         if (!plan_request_take_model(r, models.name[i])) return EXIT_BAD_INPUT;
-        int answered = answer_request(r, is_last ? NULL : &passes_on);
+        int answered = answer_request(r, team, is_last ? NULL : &passes_on);
         if (is_last || !passes_on)
             status = answered;
-        else if (!r->is_quiet)
+        else if (!r->is_quiet && pc_team_rank(team) == 0)
             report_usage("plan: %s: no plan that was tried keeps to the deadline and the budget", models.name[i]);
         plan_request_drop_model(r);
     }
     return status;
 }
 
-/* A search is the work of one process: of several that a launcher started, the first's. */
+/* Several processes that a launcher started work on one search. */
+static int answer(plan_request *r) {
+    pc_error error = {0};
+    pc_team *team;
+    int status = EXIT_DONE;
+    pc_code code = pc_team_open(&team, &error);
+    if (!code)
+        status = r->models ? answer_models(r, team) : answer_request(r, team, NULL);
+    else if (pc_team_rank(team) == 0)
+        status = report(&error);
+    pc_team_close(team);
+    return status;
+}
+
 int command_plan(int argc, char **argv) {
     plan_request r = {.path = NULL};
-    pc_launched launched;
-    if (pc_launched_ranks(&launched) && launched.rank > 0) return EXIT_DONE;
     int status = plan_request_parse(argc, argv, &r);
-    if (status < 0) status = r.models ? answer_models(&r) : answer_request(&r, NULL);
+    if (status < 0) status = answer(&r);
     plan_request_free(&r);
     return status;
 }

@@ -22,16 +22,16 @@ typedef struct asking {
     interrupt signals;
 } asking;
 
-static void start(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles, asking *one) {
+static void start(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
+                  pc_run_profiles *profiles, asking *one) {
     *one = (asking){.signals = {.is_blocked = false}};
     one->asker = (pc_plan_asker){.scenario = scenario,
                                  .request = pc_plan_scenario_request(scenario),
                                  .profiles = profiles,
                                  .say = say_cells,
                                  .self = &one->bar};
-    one->asker.request.threads = (int)request->jobs;
-    one->asker.request.exhaustive = request->is_exhaustive;
-    progress_start(&one->bar, 1, request->is_quiet);
+    plan_means_give(means, request, &one->asker.request);
+    progress_start(&one->bar, 1, request->is_quiet || !plan_means_is_first(means));
     if (!one->bar.is_shown) return;
     interrupt_block(&one->signals);
     interrupt_watch(&one->signals, take_bar_back, &one->bar);
@@ -90,15 +90,15 @@ static pc_code check_axes(const plan_request *request, const pc_plan_scenario *s
     return code;
 }
 
-pc_code plan_parts_before(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                          plan_parts *parts, const pc_plan_row **least, pc_error *error) {
+pc_code plan_parts_before(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
+                          pc_run_profiles *profiles, plan_parts *parts, const pc_plan_row **least, pc_error *error) {
     pc_plan_goal goal = pc_plan_scenario_goal(scenario);
     pc_code code = check_axes(request, scenario, error);
     *least = NULL;
     if (code || !has_goal(&goal)) return code;
     asking one;
     pc_plan_cells *cells = &parts->list[parts->count];
-    start(request, scenario, profiles, &one);
+    start(request, scenario, means, profiles, &one);
     code = pc_plan_ask_goal(&one.asker, &goal, cells, error);
     end(&one);
     code = take(request, scenario, code, parts, error);
@@ -127,12 +127,13 @@ static pc_code ask_mix(const plan_request *request, const asking *one, const pc_
     return take(request, one->asker.scenario, code, parts, error);
 }
 
-pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                         const pc_plan_row *plans, int64_t count, plan_parts *parts, pc_error *error) {
+pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
+                         pc_run_profiles *profiles, const pc_plan_row *plans, int64_t count, plan_parts *parts,
+                         pc_error *error) {
     bool wants_changes = request->wants_changes && count > 0, wants_mix = request->mix && count > 0;
     if (!request->each && !request->map && !wants_changes && !wants_mix) return PC_OK;
     asking one;
-    start(request, scenario, profiles, &one);
+    start(request, scenario, means, profiles, &one);
     pc_code code = ask_axes(request, &one, request->each, PC_PLAN_PART_EACH, parts, error);
     if (!code) code = ask_axes(request, &one, request->map, PC_PLAN_PART_MAP, parts, error);
     if (!code && wants_mix) code = ask_mix(request, &one, plans, count, parts, error);

@@ -3,6 +3,7 @@
 #ifndef PC_CLI_PLAN_PARTS_H
 #define PC_CLI_PLAN_PARTS_H
 
+#include "cli/plan_means.h"
 #include "cli/plan_request.h"
 #include "sweep/plan_questions.h"
 
@@ -13,12 +14,13 @@ typedef struct plan_parts {
 
 /* Before the search for plans: axes that are none are refused, and a goal is answered, for the search is of the GPUs
  * that it finds. `least` is its row, or NULL. */
-pc_code plan_parts_before(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                          plan_parts *parts, const pc_plan_row **least, pc_error *error);
+pc_code plan_parts_before(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
+                          pc_run_profiles *profiles, plan_parts *parts, const pc_plan_row **least, pc_error *error);
 
 /* Behind it: all else, of the `count` plans that were found. */
-pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, pc_run_profiles *profiles,
-                         const pc_plan_row *plans, int64_t count, plan_parts *parts, pc_error *error);
+pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
+                         pc_run_profiles *profiles, const pc_plan_row *plans, int64_t count, plan_parts *parts,
+                         pc_error *error);
 
 void plan_parts_free(plan_parts *parts);
 

@@ -37,6 +37,9 @@ static const char help_start[] =
     "      --columns NAME,...     these columns alone, by their names in csv, in this order; all: every column\n"
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
+    "      --cache FILE           keep what the search works out, for the next; given again, files that are read only\n"
+    "      --shard I/N            only the I-th of N shares of the cuts, for the --cache of a plan of all\n"
+    "      --fresh                search anew, whatever the journal or the first cache has\n"
     "      --all-variants         every plan of its own, not the best of each cut (machine, GPUs and ranks) alone\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
     "      --set KEY=VALUE        override a key of the scenario, such as plan.tp=[4, 8]; may be repeated\n"
@@ -56,7 +59,7 @@ static const char help_end[] =
     "             --objective cost\n"
     "example: pipecast plan scenarios/studies/plan_llama3_70b.yaml -o plans.h5\n";
 
-enum { JOBS_MAX = 1024 };
+enum { JOBS_MAX = 1024, SHARDS_MAX = 1 << 20 };
 
 /* Options that stand for keys of `plan`. */
 static const run_flag plan_flags[] = {
@@ -76,6 +79,9 @@ enum {
     COLUMNS,
     COLOUR,
     JOBS,
+    CACHE,
+    SHARD,
+    FRESH,
     ALL_VARIANTS,
     EACH,
     MAP,
@@ -96,6 +102,9 @@ static const option_spec own_options[] = {
     [COLUMNS] = {"columns", 0, "NAME,..."},
     [COLOUR] = {"color", 0, "WHEN"},
     [JOBS] = {"jobs", 'j', "N"},
+    [CACHE] = {"cache", 0, "FILE"},
+    [SHARD] = {"shard", 0, "I/N"},
+    [FRESH] = {"fresh", 0, NULL},
     [ALL_VARIANTS] = {"all-variants", 0, NULL},
     [EACH] = {"each", 0, "AXIS,..."},
     [MAP] = {"map", 0, "AXIS,AXIS"},
@@ -180,6 +189,15 @@ static bool take_format(plan_request *request, const char *value) {
     return true;
 }
 
+static bool take_cache(plan_request *request, const char *value) {
+    if (request->cache_count == PLAN_CACHES_MAX) {
+        report_usage("--cache: more than %d files; expected no more", PLAN_CACHES_MAX);
+        return false;
+    }
+    request->caches[request->cache_count++] = value;
+    return true;
+}
+
 static bool is_model(const run_flag *flag) {
     return strcmp(flag->key, "model.from") == 0;
 }
@@ -217,6 +235,12 @@ static bool take_option(plan_request *request, int option, const char *value, co
         return look_take_colour(&request->look, value);
     case JOBS:
         return argument_integer("--jobs", value, 1, JOBS_MAX, &request->jobs);
+    case CACHE:
+        return take_cache(request, value);
+    case SHARD:
+        return argument_shard(value, &request->shard, &request->shard_count, SHARDS_MAX);
+    case FRESH:
+        return request->is_fresh = true;
     case ALL_VARIANTS:
         return request->wants_variants = true;
     case EACH:
@@ -245,6 +269,20 @@ static bool take_option(plan_request *request, int option, const char *value, co
     }
 }
 
+/* A share is there for what it keeps. What is asked beside the plans is asked of all of them. */
+static int check_shard(const plan_request *request) {
+    if (request->is_fresh && request->cache_count == 0 && !request->output)
+        return report_usage("plan: --fresh without --cache and --output; expected a file to begin anew");
+    if (request->shard_count == 0) return -1;
+    if (request->cache_count == 0)
+        return report_usage("plan: --shard without --cache; expected a file that keeps what the share works out, for "
+                            "the --cache of a plan of all");
+    if (request->output || request->models || request->each || request->map || request->mix || request->wants_changes)
+        return report_usage("plan: --shard beside -o, several models, --each, --map, --seq-mix or --sensitivity; "
+                            "expected these of the plan of all");
+    return -1;
+}
+
 int plan_request_parse(int argc, char **argv, plan_request *request) {
     option_spec options[FLAGS_MAX];
     const run_flag *flags[FLAGS_MAX] = {NULL};
@@ -262,7 +300,7 @@ int plan_request_parse(int argc, char **argv, plan_request *request) {
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
     if (request->plans_anew && !request->wants_changes)
         return report_usage("plan: --anew without --sensitivity; expected both");
-    return -1;
+    return check_shard(request);
 }
 
 void plan_request_free(plan_request *request) {

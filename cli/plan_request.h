@@ -15,6 +15,8 @@
 /* A plan as another program takes it, in place of the table. */
 typedef enum plan_writer { PLAN_WRITES_NONE, PLAN_WRITES_MEGATRON, PLAN_WRITES_TORCHTITAN } plan_writer;
 
+enum { PLAN_CACHES_MAX = 4096 };
+
 typedef struct plan_request {
     const char *path; /* of the scenario; NULL: options say everything */
     run_sets sets;
@@ -24,6 +26,10 @@ typedef struct plan_request {
     look_request look;
     int64_t jobs; /* 0: one a core */
     bool is_exhaustive, is_quiet, wants_variants;
+    int64_t shard, shard_count;          /* of so many shares of the cuts this one, from 1; 0 and 0: all */
+    bool is_fresh;                       /* nothing that is kept */
+    const char *caches[PLAN_CACHES_MAX]; /* files of what is kept: the first is written to */
+    int cache_count;
     const char *models; /* several, with commas between, of which the largest is wanted that keeps to a goal; or NULL */
     const char *each, *map; /* axes, as they were written; NULL: not asked */
     const char *mix;        /* of lengths of sequences, likewise */

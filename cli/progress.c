@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 40, ECHO_WIDTH = 2 /* ^C */ };
+enum { BAR_WIDTH = 40, NOTED_LEAST = 8, ECHO_WIDTH = 2 /* ^C */ };
 static const double QUIET_S = 0.4, REDRAW_S = 0.1; /* work that is done at once needs no bar */
 
 void progress_start(progress *bar, int64_t total, bool is_quiet) {
@@ -30,9 +30,12 @@ static double seconds_left(const progress *bar, double now) {
 /* In one row of the terminal, with what it echoes of a key: one that is longer could not be taken back. Where the words
  * alone do not fit, nothing. */
 static void draw(progress *bar, double now) {
-    char words[80];
+    char words[80 + sizeof bar->note];
     int length = snprintf(words, sizeof words, " %" PRId64 "/%" PRId64 " %s, %.0f s left", bar->done, bar->total,
                           bar->unit, seconds_left(bar, now));
+    int noted = bar->note[0] ? (int)strlen(bar->note) + 2 : 0;
+    if (noted > 0 && columns() - length - noted - 3 - ECHO_WIDTH >= NOTED_LEAST)
+        length += snprintf(words + length, sizeof words - (size_t)length, "; %s", bar->note);
     int room = columns() - length - 3 - ECHO_WIDTH, width = room < BAR_WIDTH ? room : BAR_WIDTH;
     if (width < 1 || length >= (int)sizeof words) return;
     int full = (int)((double)width * (double)bar->done / (double)bar->total), drawn = length + width + 2;
@@ -67,6 +70,14 @@ void progress_at(progress *bar, int64_t done, int64_t total, const char *unit) {
     }
     bar->done = done;
     bar->total = total;
+    draw_now_and_then(bar);
+}
+
+void progress_note(progress *bar, const char *note) {
+    if (!bar->is_shown) return;
+    pthread_mutex_lock(&bar->lock); /* which is drawn by this thread, and taken back by any */
+    snprintf(bar->note, sizeof bar->note, "%s", note);
+    pthread_mutex_unlock(&bar->lock);
     draw_now_and_then(bar);
 }
 

@@ -331,19 +331,6 @@ static void print_help(void) {
     fputs(help_end, stdout);
 }
 
-static bool parse_shard(const char *text, run_request *r) {
-    char copy[64];
-    const char *slash = strchr(text, '/');
-    if (!slash || strlen(text) >= sizeof copy) {
-        report_usage("--shard: '%s'; expected I/N such as 1/4", text);
-        return false;
-    }
-    snprintf(copy, sizeof copy, "%s", text);
-    copy[slash - text] = '\0';
-    return argument_integer("--shard", slash + 1, 1, SHARDS_MAX, &r->shard_count) &&
-           argument_integer("--shard", copy, 1, r->shard_count, &r->shard);
-}
-
 static bool take_option(run_request *r, int option, const char *value) {
     switch (option) {
     case ARGUMENT_OPERAND:
@@ -366,7 +353,7 @@ static bool take_option(run_request *r, int option, const char *value) {
     case JOBS:
         return argument_integer("--jobs", value, 1, JOBS_MAX, &r->jobs);
     case SHARD:
-        return parse_shard(value, r);
+        return argument_shard(value, &r->shard, &r->shard_count, SHARDS_MAX);
     case FRESH:
         r->is_fresh = true;
         return true;

@@ -198,6 +198,24 @@ static pc_code read_head(const pc_journal *journal, int64_t index, pc_journal_he
     return pc_journal_file_read(&journal->file, journal->path, offset, head, sizeof *head, error);
 }
 
+pc_code pc_journal_add_bytes(pc_journal *journal, pc_run_key key, uint64_t labels, const void *bytes, size_t size,
+                             pc_error *error) {
+    pc_journal_head head = {.mark = PC_JOURNAL_MARK, .row_size = (uint32_t)size, .key = key, .labels = labels};
+    assert(size <= PC_JOURNAL_BYTES_MAX);
+    pc_code code = pc_journal_file_append(&journal->file, journal->path, &head, bytes, NULL, error);
+    return code ? code : sync_sometimes(journal, error);
+}
+
+pc_code pc_journal_bytes(const pc_journal *journal, int64_t index, void *bytes, size_t size, bool *is_so,
+                         pc_error *error) {
+    pc_journal_head head;
+    pc_code code = read_head(journal, index, &head, error);
+    *is_so = !code && head.row_size == size && head.trace_size == 0;
+    if (!*is_so) return code;
+    int64_t offset = journal->file.entries[index].offset + (int64_t)sizeof head;
+    return pc_journal_file_read(&journal->file, journal->path, offset, bytes, size, error);
+}
+
 /* Nobody but us changes it; but who owns the file may. */
 static pc_code refuse_changed(const pc_journal *journal, pc_error *error) {
     return pc_error_set_file(error, PC_ERROR_IO, journal->path, "was changed while it was in use");

@@ -57,6 +57,14 @@ pc_code pc_journal_add(pc_journal *journal, pc_run_key key, uint64_t labels, con
                        const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);
 pc_code pc_journal_sync(pc_journal *journal, pc_error *error);
 
+/* The same of bytes that are no row, for who keeps something else in a journal: at most PC_JOURNAL_BYTES_MAX. And back:
+ * false if the record has not exactly so many, and so is another one. */
+enum { PC_JOURNAL_BYTES_MAX = 1024 };
+pc_code pc_journal_add_bytes(pc_journal *journal, pc_run_key key, uint64_t labels, const void *bytes, size_t size,
+                             pc_error *error);
+pc_code pc_journal_bytes(const pc_journal *journal, int64_t index, void *bytes, size_t size, bool *is_so,
+                         pc_error *error);
+
 /* The row as it was added, with its key. */
 pc_code pc_journal_row(const pc_journal *journal, int64_t index, pc_run_row *row, pc_error *error);
 

@@ -29,14 +29,14 @@
 extern "C" {
 #endif
 
-/* What is wanted. All is borrowed, until pc_sweep_free; but of pc_sweep_trace and pc_sweep_free nothing is looked at any
- * more. */
+/* What is wanted. All is borrowed, until pc_sweep_free; but of pc_sweep_trace and pc_sweep_free nothing is looked at
+ * any more. */
 typedef struct pc_sweep_request {
     pc_scenario *const *scenarios; /* their runs in this order are the whole list */
     int scenario_count;
-    const char *output;         /* the results file; NULL: none */
-    bool keeps_traces;          /* without an output, traces that scenarios ask for are kept in memory, else they are not */
-    int jobs;                   /* threads; 0: pc_team_default_jobs */
+    const char *output; /* the results file; NULL: none */
+    bool keeps_traces;  /* without an output, traces that scenarios ask for are kept in memory, else they are not */
+    int jobs;           /* threads; 0: pc_team_default_jobs */
     int64_t shard, shard_count; /* of so many equal shares this one, from 1; 0 and 0: all runs */
     bool is_fresh;              /* all runs again, whatever is there */
     pc_team *team;              /* NULL: this process is alone */

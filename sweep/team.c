@@ -52,8 +52,7 @@ static void send(pc_team *team, int64_t to, pc_team_kind kind, const int64_t *nu
     team->module->send(team->self, to, kind, numbers, count);
 }
 
-/* Whether `rank` has closed its team, and takes part in nothing any more. */
-static bool has_left(pc_team *team, int64_t rank) {
+bool pc_team_has_left(pc_team *team, int64_t rank) {
     int64_t from, numbers[PC_TEAM_MESSAGE_MAX];
     while (team->module->receive(team->self, PC_TEAM_LEAVE, &from, numbers) >= 0) team->notes[from].has_left = true;
     return team->notes[rank].has_left;
@@ -63,14 +62,14 @@ static bool has_left(pc_team *team, int64_t rank) {
 static bool hear(pc_team *team, pc_team_kind kind, int64_t numbers[PC_TEAM_MESSAGE_MAX]) {
     int64_t from;
     for (;;) {
-        bool is_last = has_left(team, 0); /* what it sent before has come before */
+        bool is_last = pc_team_has_left(team, 0); /* what it sent before has come before */
         if (team->module->receive(team->self, kind, &from, numbers) >= 0) return true;
         if (is_last) return false;
         sleep_ms(1);
     }
 }
 
-static pc_code set_left(pc_error *error, int64_t rank) {
+pc_code pc_team_set_left(pc_error *error, int64_t rank) {
     return pc_error_set(error, PC_ERROR_IO, "rank %" PRId64 " ended before the others", rank);
 }
 
@@ -162,7 +161,7 @@ static bool is_anyone_there(desk *d) {
     bool is_anyone = false;
     for (int64_t i = 1; i < d->team->count; i++) {
         if (d->team->notes[i].is_told) continue;
-        if (has_left(d->team, i))
+        if (pc_team_has_left(d->team, i))
             d->next = d->count;
         else
             is_anyone = true;
@@ -214,11 +213,11 @@ static pc_code feed_by_asking(void *feeder, const pc_batch_state *state, pc_batc
     asker *a = feeder;
     int64_t from, numbers[PC_TEAM_MESSAGE_MAX];
     if (a->has_asked) {
-        bool is_last = has_left(a->team, 0);
+        bool is_last = pc_team_has_left(a->team, 0);
         if (a->team->module->receive(a->team->self, PC_TEAM_WORK, &from, numbers) >= 0)
             take_answer(a, numbers, piece);
         else if (is_last)
-            return set_left(error, 0);
+            return pc_team_set_left(error, 0);
     } else if (is_hungry(&a->pace, state)) {
         int64_t most = appetite(&a->pace, state);
         send(a->team, 0, PC_TEAM_WORK, (int64_t[]){state->jobs, state->idle, most}, 3);
@@ -278,7 +277,7 @@ static bool listen(pc_team *team, verdict *v) {
     int64_t from, numbers[PC_TEAM_MESSAGE_MAX];
     pc_error error = {0};
     bool is_waiting = false;
-    has_left(team, 0); /* before: what a rank sent before it left is then here */
+    pc_team_has_left(team, 0); /* before: what a rank sent before it left is then here */
     while (team->module->receive(team->self, PC_TEAM_VERDICT, &from, numbers) >= 0) {
         consider(v, from, unpack(numbers, &error), &error);
         team->notes[from].is_heard = true;
@@ -286,7 +285,7 @@ static bool listen(pc_team *team, verdict *v) {
     for (int64_t i = 1; i < team->count; i++) {
         if (team->notes[i].is_heard) continue;
         if (team->notes[i].has_left)
-            consider(v, i, set_left(&error, i), &error);
+            consider(v, i, pc_team_set_left(&error, i), &error);
         else
             is_waiting = true;
     }
@@ -312,7 +311,7 @@ pc_code pc_team_agree(pc_team *team, pc_code code, pc_error *error) {
     if (team->number == 0) return decide(team, code, error);
     int64_t count = pack(code, error, numbers);
     send(team, 0, PC_TEAM_VERDICT, numbers, count);
-    return hear(team, PC_TEAM_VERDICT, numbers) ? unpack(numbers, error) : set_left(error, 0);
+    return hear(team, PC_TEAM_VERDICT, numbers) ? unpack(numbers, error) : pc_team_set_left(error, 0);
 }
 
 /* Ranks wait here for each other without taking a core, which MPI itself would. */
@@ -321,7 +320,7 @@ static void leave(pc_team *team) {
         if (i != team->number && (i == 0 || team->number == 0)) send(team, i, PC_TEAM_LEAVE, &team->number, 1);
     for (int64_t i = 0; i < team->count; i++) {
         if (i == team->number || (i != 0 && team->number != 0)) continue;
-        while (!has_left(team, i)) sleep_ms(1);
+        while (!pc_team_has_left(team, i)) sleep_ms(1);
     }
     team->module->end(team->self);
 }

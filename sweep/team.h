@@ -9,6 +9,8 @@
 
 #include "engine/error.h"
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,6 +43,11 @@ int pc_team_default_jobs(const pc_team *team);
 /* Waits for all. Where any rank comes with a code that is not PC_OK, all leave with the code and message of the lowest
  * such rank. Every rank must call it, in the same places. NULL: the code itself. */
 pc_code pc_team_agree(pc_team *team, pc_code code, pc_error *error);
+
+/* The same, and puts the bytes of all ranks one behind the other, in the order of the ranks, for all of them; the
+ * caller frees *all by pc_free. */
+pc_code pc_team_share(pc_team *team, pc_code code, const void *bytes, size_t size, void **all, size_t *all_size,
+                      pc_error *error);
 
 #ifdef __cplusplus
 }

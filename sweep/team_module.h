@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 /* Raised with every change of this header: a module beside a command of another build is refused. */
-enum { PC_TEAM_MODULE_LAYOUT = 2 };
+enum { PC_TEAM_MODULE_LAYOUT = 3 };
 
 /* Numbers in a message, at most: a code and an error. */
 enum { PC_TEAM_MESSAGE_MAX = 2 + sizeof(pc_error) / 8 };
 
 /* What a message is about. Between two ranks those of one kind arrive in the order in which they were sent. */
-typedef enum pc_team_kind { PC_TEAM_WORK = 1, PC_TEAM_VERDICT, PC_TEAM_LEAVE } pc_team_kind;
+typedef enum pc_team_kind { PC_TEAM_WORK = 1, PC_TEAM_VERDICT, PC_TEAM_LEAVE, PC_TEAM_BYTES } pc_team_kind;
 
 /* Called from one thread only, the one that called start. A fault of the network ends the process, and the launcher
  * then ends the others: such is MPI. */

@@ -29,6 +29,10 @@ struct pc_team {
  * pc_team_close. */
 pc_team *pc_team_over(const pc_team_module *module, void *self, int64_t number, int64_t count);
 
+/* Whether `rank` has closed its team, and takes part in nothing any more; and the error of that. */
+bool pc_team_has_left(pc_team *team, int64_t rank);
+pc_code pc_team_set_left(pc_error *error, int64_t rank);
+
 /* pc_batch_run over all ranks: each of `count` runs is worked on by one of them, and handed to that rank's sink. Rank 0
  * hands out runs a few at a time to whoever asks, its own threads among them, so that fast ranks get more.
  * Returns when this rank has nothing left to do. After an error in one rank no more runs are handed out: the others

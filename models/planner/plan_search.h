@@ -68,6 +68,31 @@ typedef struct plan_search {
     plan_rank floor; /* candidates up to this one are done */
 } plan_search;
 
+/* crew.c: whether item `index` of a piece of work is this rank's; every one is one rank's. */
+static inline bool plan_is_mine(const plan_search *search, int64_t index) {
+    return search->request->crew.size <= 1 || index % search->request->crew.size == search->request->crew.rank;
+}
+/* Items of which each rank has made its own: on return all have all. `code` is that of the own work. Alone: `code`. */
+pc_code plan_share_items(const plan_search *search, pc_code code, void *items, size_t size, int64_t count,
+                         pc_error *error);
+/* The same of what a pass left in each rank's heap, and of what the log counts since it was `before`. */
+pc_code plan_share_pass(plan_search *search, pc_code code, const pc_plan_log *before, plan_heap *heap, pc_error *error);
+/* Whether a frame's cut is in the share that was asked for. */
+bool plan_is_in_shard(const plan_search *search, int64_t frame);
+
+/* Facts that are kept; false and PC_OK if nobody keeps any. */
+bool plan_find_fact(const plan_search *search, const pc_plan_choice *choice, const pc_iteration_spec *spec,
+                    pc_plan_work work, pc_plan_fact *fact);
+pc_code plan_keep_fact(const plan_search *search, int64_t number, pc_plan_work work, const pc_plan_fact *fact,
+                       pc_error *error);
+
+/* scout.c: says some plans that fit, found in a moment and far from the best, to who asked for better ones. */
+pc_code plan_scout(const plan_search *search, pc_error *error);
+
+/* planner.c: what simulating a point gives; the plan of that, if it is one (status OK). */
+pc_code plan_simulate(const plan_search *search, const pc_plan_choice *choice, pc_plan_fact *fact, pc_error *error);
+plan_ranked plan_ranked_of(const plan_search *search, const plan_candidate *candidate, const pc_plan_fact *fact);
+
 /* planner.c: says it to who asked, if this is the caller's thread. */
 void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total);
 

@@ -24,13 +24,16 @@ pc_code plan_check_stop(const plan_search *search, pc_error *error) {
 
 /* ---- one plan ---- */
 
-/* A candidate simulated. */
+/* A candidate simulated, by whoever: what ranks tell each other of it is `done`. */
+typedef struct plan_done {
+    pc_plan_fact fact;
+    int64_t is_kept; /* it was known */
+} plan_done;
+
 typedef struct plan_trial {
     plan_candidate candidate;
     pc_code code;
     pc_error error;
-    pc_run_status status;
-    plan_ranked plan;
 } plan_trial;
 
 static int64_t fullest(const pc_iteration *iteration) {
@@ -40,36 +43,50 @@ static int64_t fullest(const pc_iteration *iteration) {
     return most;
 }
 
-static void take_iteration(const plan_search *search, const pc_plan_choice *choice, const pc_iteration *iteration,
-                           plan_trial *trial) {
-    trial->plan.found = (pc_plan_found){
-        .number = trial->candidate.rank.number,
-        .choice = *choice,
-        .iteration_s = iteration->iteration_s,
-        .sequences_per_s = iteration->sequences / iteration->iteration_s,
-        .memory_bytes = fullest(iteration),
-        .cost = plan_cost_of(&search->ranking, choice, iteration->iteration_s),
-        .exposed = iteration->exposed,
-        .mfu = iteration->mfu,
-        .bound_s = trial->candidate.bound_s,
-    };
-    trial->plan.rank = plan_rank_of(&search->ranking, choice, trial->candidate.rank.number, iteration->iteration_s,
-                                    trial->plan.found.memory_bytes);
+static pc_plan_fact fact_of(const pc_iteration *iteration) {
+    if (iteration->status) return (pc_plan_fact){.status = iteration->status};
+    return (pc_plan_fact){.memory_bytes = fullest(iteration),
+                          .iteration_s = iteration->iteration_s,
+                          .sequences = iteration->sequences,
+                          .mfu = iteration->mfu,
+                          .exposed = iteration->exposed};
+}
+
+plan_ranked plan_ranked_of(const plan_search *search, const plan_candidate *candidate, const pc_plan_fact *fact) {
+    const pc_plan_choice choice = plan_choice_of(&search->numbers, candidate->rank.number);
+    plan_ranked plan = {.found = {
+                            .number = candidate->rank.number,
+                            .choice = choice,
+                            .iteration_s = fact->iteration_s,
+                            .sequences_per_s = fact->sequences / fact->iteration_s,
+                            .memory_bytes = fact->memory_bytes,
+                            .cost = plan_cost_of(&search->ranking, &choice, fact->iteration_s),
+                            .exposed = fact->exposed,
+                            .mfu = fact->mfu,
+                            .bound_s = candidate->bound_s,
+                        }};
+    plan.rank = plan_rank_of(&search->ranking, &choice, candidate->rank.number, fact->iteration_s, fact->memory_bytes);
+    return plan;
 }
 
 /* What cannot be counted cannot be: its iteration has no time. */
-static void run_trial(const plan_search *search, plan_trial *trial) {
-    pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate.rank.number);
-    pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
+pc_code plan_simulate(const plan_search *search, const pc_plan_choice *choice, pc_plan_fact *fact, pc_error *error) {
+    pc_iteration_spec spec = pc_plan_spec(search->space, choice);
     pc_iteration iteration;
     spec.memo = search->memo;
-    trial->code = pc_iteration_run(&spec, search->space->bases[choice.base].cost, false, &iteration, &trial->error);
-    trial->status = trial->code == PC_ERROR_INPUT ? PC_RUN_INFEASIBLE : PC_RUN_OK;
-    if (trial->code == PC_ERROR_INPUT) trial->code = PC_OK;
-    if (trial->code || trial->status) return;
-    trial->status = iteration.status;
-    if (!iteration.status) take_iteration(search, &choice, &iteration, trial);
+    pc_code code = pc_iteration_run(&spec, search->space->bases[choice->base].cost, false, &iteration, error);
+    *fact = (pc_plan_fact){.status = PC_RUN_INFEASIBLE};
+    if (code) return code == PC_ERROR_INPUT ? PC_OK : code;
+    *fact = fact_of(&iteration);
     pc_iteration_free(&iteration);
+    return PC_OK;
+}
+
+static void run_trial(const plan_search *search, plan_trial *trial, plan_done *done) {
+    const pc_plan_choice choice = plan_choice_of(&search->numbers, trial->candidate.rank.number);
+    const pc_iteration_spec spec = pc_plan_spec(search->space, &choice);
+    done->is_kept = plan_find_fact(search, &choice, &spec, PC_PLAN_SIMULATED, &done->fact);
+    if (!done->is_kept) trial->code = plan_simulate(search, &choice, &done->fact, &trial->error);
 }
 
 /* ---- rounds ---- */
@@ -80,6 +97,7 @@ enum { ROUND_LEAST = 16, ROUND_MOST = 256 };
 typedef struct plan_round {
     const plan_search *search;
     plan_trial *trials;
+    plan_done *results; /* theirs */
     int64_t done, left; /* simulated before this round; in it, and behind it */
 } plan_round;
 
@@ -88,7 +106,7 @@ static void run_one(void *context, int worker, int64_t index) {
     plan_say_progress(x->search, worker, PC_PLAN_SIMULATION, x->done + index, x->done + x->left);
     plan_trial *trial = &x->trials[index];
     trial->code = plan_check_stop(x->search, &trial->error);
-    if (!trial->code) run_trial(x->search, trial);
+    if (!trial->code && plan_is_mine(x->search, index)) run_trial(x->search, trial, &x->results[index]);
 }
 
 static bool is_within_limits(const pc_plan_request *request, const pc_plan_found *found) {
@@ -96,20 +114,45 @@ static bool is_within_limits(const pc_plan_request *request, const pc_plan_found
     return !(request->most_cost > 0) || found->cost <= request->most_cost;
 }
 
+static pc_code keep_trial(const plan_search *search, const plan_trial *trial, const plan_done *done, pc_error *error) {
+    return done->is_kept ? PC_OK
+                         : plan_keep_fact(search, trial->candidate.rank.number, PC_PLAN_SIMULATED, &done->fact, error);
+}
+
+/* Says the best plan where that is another one than `before`. */
+static void say_better(const plan_search *search, int64_t before) {
+    const pc_plan_progress *progress = &search->request->progress;
+    if (!progress->better || search->best.count == 0 || search->best.list[0].found.number == before) return;
+    progress->better(progress->self, &search->best.list[0].found);
+}
+
 /* The log's means are added up in the order of the candidates, as everything. */
-static pc_code take_trial(plan_search *search, plan_trial *trial, pc_error *error) {
+static pc_code take_trial(plan_search *search, const plan_trial *trial, const plan_done *done, pc_error *error) {
     pc_plan_log *log = &search->log;
-    if (trial->code) return pc_error_copy(error, &trial->error);
+    pc_code code = keep_trial(search, trial, done, error);
+    if (code) return code;
     log->simulated++;
-    log->simulated_over_memory += trial->status == PC_RUN_OUT_OF_MEMORY;
-    log->simulated_infeasible += trial->status == PC_RUN_INFEASIBLE;
-    if (trial->status) return PC_OK;
-    double part = trial->plan.found.bound_s / trial->plan.found.iteration_s;
+    log->simulated_over_memory += done->fact.status == PC_RUN_OUT_OF_MEMORY;
+    log->simulated_infeasible += done->fact.status == PC_RUN_INFEASIBLE;
+    if (done->fact.status) return PC_OK;
+    plan_ranked plan = plan_ranked_of(search, &trial->candidate, &done->fact);
+    double part = plan.found.bound_s / plan.found.iteration_s;
     log->mean_bound += part; /* the sum, until the end */
     if (!(part >= log->worst_bound)) log->worst_bound = part;
-    bool is_kept =
-        is_within_limits(search->request, &trial->plan.found) && !plan_best_rejects(&search->best, &trial->plan.rank);
-    return is_kept ? plan_best_add(&search->best, &trial->plan, error) : PC_OK;
+    if (!is_within_limits(search->request, &plan.found) || plan_best_rejects(&search->best, &plan.rank)) return PC_OK;
+    return plan_best_add(&search->best, &plan, error);
+}
+
+/* The first error of this rank's own; then what all ranks found, which is the same for all. */
+static pc_code take_round(plan_search *search, plan_round *x, int64_t count, pc_error *error) {
+    pc_code code = PC_OK;
+    int64_t before = search->best.count > 0 ? search->best.list[0].found.number : -1;
+    for (int64_t i = 0; !code && i < count; i++)
+        if (x->trials[i].code) code = pc_error_copy(error, &x->trials[i].error);
+    code = plan_share_items(search, code, x->results, sizeof *x->results, count, error);
+    for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x->trials[i], &x->results[i], error);
+    if (!code) say_better(search, before);
+    return code;
 }
 
 static pc_code fill_round(plan_queue *queue, int64_t most, plan_trial *trials, int64_t *count, pc_error *error) {
@@ -120,22 +163,25 @@ static pc_code fill_round(plan_queue *queue, int64_t most, plan_trial *trials, i
 }
 
 static pc_code simulate(plan_search *search, const plan_heap *heap, pc_error *error) {
-    plan_round x = {.search = search, .trials = pc_alloc(ROUND_MOST, sizeof *x.trials)};
-    plan_queue queue;
+    plan_round x = {.search = search,
+                    .trials = pc_alloc(ROUND_MOST, sizeof *x.trials),
+                    .results = pc_alloc(ROUND_MOST, sizeof *x.results)};
+    plan_queue queue = {.search = search};
     int64_t size = ROUND_LEAST, count = 1;
-    if (!x.trials) return pc_error_no_memory(error);
-    pc_code code = plan_queue_make(search, heap, &queue, error);
+    pc_code code = x.trials && x.results ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = plan_queue_make(search, heap, &queue, error);
     while (!code && count > 0) {
         code = fill_round(&queue, size, x.trials, &count, error);
         if (code) break;
         x.done = search->log.simulated;
         x.left = count + plan_queue_left(&queue);
         pc_parallel_run(search->threads, count, run_one, &x);
-        for (int64_t i = 0; !code && i < count; i++) code = take_trial(search, &x.trials[i], error);
+        code = take_round(search, &x, count, error);
         if (size < ROUND_MOST) size *= 2;
     }
     plan_queue_free(&queue);
     pc_free(x.trials);
+    pc_free(x.results);
     return code;
 }
 
@@ -356,6 +402,7 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
                     .of_base = plan_numbers_of_base(&search.numbers)};
     code = make_frames(&search, error);
     if (!code) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
+    if (!code) code = plan_scout(&search, error);
     if (!code) code = search_all(&search, error);
     if (!code) code = give_answer(&search, answer, error);
     pc_search_memo_free(search.memo);

@@ -128,27 +128,65 @@ typedef enum pc_plan_objective {
  * Where more were left than are kept, both come again. */
 typedef enum pc_plan_phase { PC_PLAN_BOUNDS, PC_PLAN_SIMULATION } pc_plan_phase;
 
+typedef struct pc_plan_found pc_plan_found;
+
 typedef struct pc_plan_progress {
     void (*say)(void *self, pc_plan_phase phase, int64_t done, int64_t total); /* NULL: nobody asks */
+    void (*better)(void *self, const pc_plan_found *best); /* a plan that fits, better than all before; NULL as above */
     void *self;
     bool (*is_stopped)(void *self); /* NULL: never. Asked before each piece of work, by several threads at once */
 } pc_plan_progress;
+
+/* What was worked out of a point, as plain bytes: of a simulation all, of a bound seconds and bytes alone. */
+typedef enum pc_plan_work { PC_PLAN_SIMULATED, PC_PLAN_BOUNDED, PC_PLAN_BOUNDED_CLOSE } pc_plan_work;
+typedef struct pc_plan_fact {
+    int64_t status; /* pc_run_status; the rest only where it is OK */
+    int64_t memory_bytes;
+    double iteration_s, sequences, mfu;
+    pc_exposed exposed;
+} pc_plan_fact;
+
+/* Who keeps such facts, of other searches too. It goes by the spec and the base's cost, which decide them. `find` is
+ * called by several threads at once, `keep` by the caller's alone, while no other is at work; it may fail. What comes
+ * out does not depend on it. Both NULL: nobody. */
+typedef struct pc_plan_keeper {
+    bool (*find)(void *self, const pc_plan_base *base, const pc_iteration_spec *spec, pc_plan_work work,
+                 pc_plan_fact *fact);
+    pc_code (*keep)(void *self, const pc_plan_base *base, const pc_iteration_spec *spec, pc_plan_work work,
+                    const pc_plan_fact *fact, pc_error *error);
+    void *self;
+} pc_plan_keeper;
+
+/* Others who do the same search at the same time, in other processes. Each works on a part and tells the others, step
+ * by step, so that all have the same answer and log, which are those of one alone. `share` puts the bytes of all ranks
+ * one behind the other, for all; the caller frees them by pc_free. If a rank comes with a code, all leave with that of
+ * the lowest. Their keepers must know the same. Size 0: alone. */
+typedef struct pc_plan_crew {
+    int rank, size;
+    pc_code (*share)(void *self, pc_code code, const void *bytes, size_t size, void **all, size_t *all_size,
+                     pc_error *error);
+    void *self;
+} pc_plan_crew;
 
 typedef struct pc_plan_request {
     pc_plan_objective objectives[PC_PLAN_OBJECTIVES]; /* one: the best variants of the `top` best
                                                        * cuts; several: the Pareto front of them */
     int objective_count;
     int top; /* cuts wanted (all_variants: plans) of each group, at least 1; of a front the `top` first, 0: all */
-    double most_iteration_s;   /* a plan may not take longer; 0: any */
-    double most_cost;          /* or cost more a million tokens; 0: any */
-    int threads;               /* 0: one a processor; the answer and the log do not depend on it */
-    bool all_variants;         /* of one objective: any number of plans a cut, not the best one alone */
-    bool exhaustive;           /* simulate every point: what the search must equal, for tests and the curious */
+    double most_iteration_s;    /* a plan may not take longer; 0: any */
+    double most_cost;           /* or cost more a million tokens; 0: any */
+    int threads;                /* 0: one a processor; the answer and the log do not depend on it */
+    bool all_variants;          /* of one objective: any number of plans a cut, not the best one alone */
+    bool exhaustive;            /* simulate every point: what the search must equal, for tests and the curious */
+    int64_t shard, shard_count; /* only the shard-th of so many shares of the cuts, from 1: every cut is in one of them,
+                                 * and shares' points add up; 0 and 0: all */
+    pc_plan_crew crew;
+    pc_plan_keeper keeper;
     pc_plan_progress progress; /* said by the caller's thread alone, as often as it begins a piece of work */
 } pc_plan_request;
 
 /* A plan that fits, simulated. */
-typedef struct pc_plan_found {
+struct pc_plan_found {
     int64_t number; /* of the point: a digit a list, the bases' first, the overlaps' last; not all numbers are points */
     pc_plan_choice choice;
     double iteration_s, sequences_per_s; /* of the whole cluster */
@@ -160,7 +198,7 @@ typedef struct pc_plan_found {
     bool memory_limits; /* the same with less recomputation or offload, a larger microbatch, more chunks or a lower
                          * level of ZeRO, one of them, has a lower bound on time below this one's time and one on memory
                          * above what there is */
-} pc_plan_found;
+};
 
 /* Where the points went; they add up to `points`. */
 typedef struct pc_plan_log {

@@ -262,7 +262,7 @@ static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_
     int64_t first = frame * numbers->of_frame;
     pc_plan_rule broken;
     pc_code code = PC_OK;
-    if (!plan_is_frame(numbers, frame)) return PC_OK;
+    if (!plan_is_frame(numbers, frame) || !plan_is_in_shard(search, frame)) return PC_OK;
     pc_plan_choice choice = plan_choice_of(numbers, first * numbers->variants);
     if (choice.generator->searches != search->is_searched) return PC_OK;
     if (plan_check_frame(search->space, &choice, &broken)) {
@@ -287,6 +287,7 @@ static void walk_block(void *context, int worker, int64_t index) {
     const plan_numbers *numbers = &x->search->numbers;
     int64_t first = index * BLOCK, behind = first + BLOCK;
     plan_say_progress(x->search, worker, PC_PLAN_BOUNDS, first * numbers->of_frame, numbers->shapes);
+    if (!plan_is_mine(x->search, index)) return;
     if (!walker->code) walker->code = plan_check_stop(x->search, &walker->error);
     for (int64_t frame = first; frame < behind && frame < numbers->frames && !walker->code; frame++)
         walker->code = walk_frame(x->search, walker, frame);
@@ -326,10 +327,12 @@ static pc_code run_pass(plan_search *search, plan_walker *walkers, plan_heap *he
 
 pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error) {
     plan_heap made;
+    const pc_plan_log before = search->log;
     plan_walker *walkers = pc_alloc((size_t)search->threads, sizeof *walkers);
     if (!walkers) return pc_error_no_memory(error);
     pc_code code = plan_heap_make(&made, &search->ranking, search->kept, error);
     if (!code) code = run_pass(search, walkers, &made, error);
+    code = plan_share_pass(search, code, &before, &made, error);
     for (int i = 0; i < search->threads; i++) {
         plan_heap_free(&walkers[i].heap);
         plan_heap_free(&walkers[i].of_frame);

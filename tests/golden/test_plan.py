@@ -605,6 +605,49 @@ class Nothing(Plan):
                    "own", "--memory", "40 GiB", "--microbatch-size", "1")
 
 
+class Kept(Plan):
+    def setUp(self):
+        super().setUp()
+        self.words = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "16", "--global-batch", "64", "--tp", "1,2,4",
+                      "--schedule", "1f1b,v-adaptive", "--top", "3", "--format", "json")
+        self.file = self.path("a.kept")
+
+    def test_another_search_finds_it(self):
+        """The second simulates nothing: its file does not grow. With more plans wanted it goes on."""
+        alone = self.good(*self.words)
+        self.assertEqual(self.good(*self.words, "--cache", self.file), alone)
+        size = os.path.getsize(self.file)
+        self.assertEqual(self.good(*self.words, "--cache", self.file), alone)
+        self.assertEqual(os.path.getsize(self.file), size)
+        more = (*self.words, "--top", "9")
+        self.assertEqual(self.good(*more, "--cache", self.file), self.good(*more))
+        self.assertEqual(self.good(*self.words, "--cache", self.file, "--fresh"), alone)
+        self.assertEqual(os.path.getsize(self.file), size)
+
+    def refused(self, message, *arguments):
+        done = run(*self.words, *arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
+
+    def test_other_files(self):
+        no_journal = f"{self.file}: is no journal of pipecast; expected one, or no file, since finished runs are kept there"
+        pathlib.Path(self.file).write_text("something else, and long enough to be a header")
+        self.refused(no_journal, "--cache", self.file)
+        self.refused(no_journal, "--cache", self.file, "--fresh")
+        self.refused(no_journal, "--cache", self.path("b.kept"), "--cache", self.file)
+        missing = self.path("no/a.kept")
+        self.refused(f"{missing}: cannot be opened: No such file or directory; expected a file for finished runs", "--cache", missing)
+
+    def test_damage(self):
+        self.good(*self.words, "--cache", self.file)
+        data = pathlib.Path(self.file).read_bytes()
+        pathlib.Path(self.file).write_bytes(data[:20] + b"x" + data[21:])
+        self.refused(f"{self.file}: the journal is damaged at its start; expected it as pipecast wrote it (--fresh simulates everything "
+                     "again)", "--cache", self.file)
+        pathlib.Path(self.file).write_bytes(data[:-1])  # half written: the last record is worked out again
+        self.good(*self.words, "--cache", self.file)
+        self.assertEqual(pathlib.Path(self.file).read_bytes(), data)
+
+
 class BadInput(Plan):
     def check(self, text, line, message):
         path = self.write(text)
@@ -708,6 +751,13 @@ class BadInput(Plan):
                 ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),
                 ("--format: unknown format 'xml'; expected table, csv, json, megatron or torchtitan", ["--format", "xml"]),
+                ("--shard: '2'; expected I/N such as 1/4", ["--gpus", "8", "--shard", "2"]),
+                ("--shard: 3: out of range; expected a whole number from 1 to 2", ["--gpus", "8", "--shard", "3/2"]),
+                ("plan: --shard without --cache; expected a file that keeps what the share works out, for the --cache of a plan of all",
+                 ["--gpus", "8", "--shard", "1/2"]),
+                ("plan: --shard beside -o, several models, --each, --map, --seq-mix or --sensitivity; expected these of the plan of all",
+                 ["--gpus", "8", "--shard", "1/2", "--cache", "x.kept", "-o", "x.h5"]),
+                ("plan: --fresh without --cache and --output; expected a file to begin anew", ["--gpus", "8", "--fresh"]),
                 ("plan: unknown option '--microbatches' (did you mean --microbatch-size?); expected one that `pipecast plan --help` lists",
                  ["--microbatches", "4"])):
             with self.subTest(message):

@@ -51,7 +51,9 @@ def journal_keys(path):
     return keys
 
 
-class Ranks(Command):
+class Launched(Command):
+    COMMAND = "run"
+
     @classmethod
     def setUpClass(cls):
         if not MODULE:
@@ -68,7 +70,7 @@ class Ranks(Command):
         command = LAUNCH.copy()
         for ranks, *before, arguments in parts:
             command += [":"] if len(command) > len(LAUNCH) else []
-            command += ["-n", str(ranks), *(before[0] if before else []), PIPECAST, "run", *arguments]
+            command += ["-n", str(ranks), *(before[0] if before else []), PIPECAST, self.COMMAND, *arguments]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
                                 cwd=self.folder.name, **options)
 
@@ -79,6 +81,11 @@ class Ranks(Command):
     def mpirun(self, ranks, *arguments):
         return self.end(self.start((ranks, arguments)))
 
+    def left_behind(self):
+        return set(os.listdir(self.folder.name)) - {"sweep.yaml", "plan.yaml", "alone.h5", "results.h5"}
+
+
+class Ranks(Launched):
     def expect(self, sweep=SWEEP):
         """What one process makes of the sweep: its table and its file."""
         pathlib.Path(self.path("sweep.yaml")).write_text(sweep)
@@ -87,9 +94,6 @@ class Ranks(Command):
 
     def journals(self):
         return sorted(path for path in pathlib.Path(self.folder.name).iterdir() if ".journal" in path.name)
-
-    def left_behind(self):
-        return set(os.listdir(self.folder.name)) - {"sweep.yaml", "alone.h5", "results.h5"}
 
     def test_any_number_of_ranks_and_threads(self):
         table, file = self.expect()
@@ -245,6 +249,83 @@ class Ranks(Command):
             self.assertEqual(err.count("\n"), 1, err)
             self.assertIn(message, err)
         self.assertEqual(self.left_behind(), set())
+
+
+PLAN = """scenario: planned
+setting: {model: {from: gpt3-13b}, machine: dgx-a100, gpus: 64, global_batch: 256, memory: 40 GiB}
+plan:
+  top: 4
+  tp: [1, 2, 4, 8]
+  pp: [1..8]
+  microbatch_size: [1, 2, 4]
+  schedule: [1f1b, 1f1b-interleaved, v-adaptive]
+  zero: [1]
+"""
+
+
+class Plans(Launched):
+    """One search by several processes, in shares, killed and gone on with: the same plans, log and file."""
+    COMMAND = "plan"
+
+    def expect(self):
+        pathlib.Path(self.path("plan.yaml")).write_text(PLAN)
+        answer = self.good("plan", "plan.yaml", "-o", "alone.h5", "--format", "json", cwd=self.folder.name)
+        self.assertEqual(self.left_behind(), set())
+        return answer, pathlib.Path(self.path("alone.h5")).read_bytes()
+
+    def check(self, status, out, err, expected):
+        answer, file = expected
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(out, answer)
+        self.assertEqual(self.results.read_bytes(), file)
+        self.results.unlink()
+
+    def test_any_number_of_ranks_and_threads(self):
+        expected = self.expect()
+        for ranks, jobs in ((2, 1),) if IS_QUICK else ((1, 2), (2, 1), (2, 2), (3, 1)):
+            self.check(*self.mpirun(ranks, "plan.yaml", "-o", "results.h5", "--format", "json", "--jobs", str(jobs)), expected)
+            self.assertEqual(self.left_behind(), set())
+
+    def test_bad_input_is_said_once(self):
+        status, out, err = self.mpirun(2, "nowhere.yaml")
+        self.assertEqual((status, out), (2, ""), err)
+        self.assertEqual(err.count("\n"), 1, err)
+
+    @plain_only
+    def test_killed_and_gone_on_with(self):
+        expected = self.expect()
+        journal = pathlib.Path(self.path("results.h5.journal"))
+        process = self.start((2, ("plan.yaml", "-o", "results.h5", "--format", "json", "--jobs", "1")))
+        while process.poll() is None and len(journal_keys(journal)) < 5:
+            time.sleep(0.001)
+        process.kill()
+        self.end(process)
+        time.sleep(0.2)  # a rank sees a moment later that its launcher is gone
+        kept = journal_keys(journal)
+        if self.results.exists():  # all was done before the blow
+            self.results.unlink()
+        else:
+            self.assertGreaterEqual(len(kept), 5)
+        until = time.monotonic() + 60
+        while True:
+            done = run("plan", "plan.yaml", "-o", "results.h5", "--format", "json", cwd=self.folder.name)
+            if "held by another pipecast" not in done.stderr or time.monotonic() > until:
+                break
+            time.sleep(0.05)
+        self.check(done.returncode, done.stdout, done.stderr, expected)
+        self.assertEqual(self.left_behind(), set())
+
+    def test_shares(self):
+        """Each keeps what it worked out; the plan of all is that of one search, and has nothing left to simulate but
+        what shares had no reason to."""
+        answer, _ = self.expect()
+        shares = []
+        for i in range(3):
+            shares += ["--cache", f"share{i}.kept"]
+            self.good("plan", "plan.yaml", "--shard", f"{i + 1}/3", *shares[-2:], cwd=self.folder.name)
+        for _ in range(2):
+            again = self.good("plan", "plan.yaml", "--cache", "all.kept", *shares, "--format", "json", cwd=self.folder.name)
+            self.assertEqual(again, answer)
 
 
 class Alone(Command):
