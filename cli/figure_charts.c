@@ -11,39 +11,34 @@
 
 /* --- rows --- */
 
-/* Those of a scenario, or all where it is NULL, one behind the other; the caller frees them. */
-static pc_code copy_rows(const pc_results_reader *reader, const char *scenario, pc_run_row **rows, int64_t *count,
-                         pc_error *error) {
-    int64_t all = pc_results_run_count(reader);
-    *count = 0;
-    *rows = pc_alloc((size_t)all, sizeof **rows);
-    if (!*rows) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < all; i++) {
-        const pc_run_row *row = pc_results_row(reader, i);
-        if (!scenario || strcmp(row->scenario, scenario) == 0) (*rows)[(*count)++] = *row;
-    }
-    return PC_OK;
+static bool is_of_scenario(const pc_run_row *row, const void *scenario) {
+    return !scenario || strcmp(row->scenario, scenario) == 0;
 }
 
-static pc_code draw_rows(const pc_results_reader *reader, const char *scenario, const pc_chart *chart,
-                         const char *output, pc_error *error) {
+static pc_code draw_rows(const figure_sources *sources, const char *scenario, pc_chart *chart, const char *output,
+                         pc_error *error) {
     char hint[PC_NEAREST_TEXT];
-    pc_run_row *rows = NULL;
-    int64_t count = 0;
-    pc_code code = copy_rows(reader, scenario, &rows, &count, error);
-    if (!code && scenario && count == 0)
-        code = pc_error_set(error, PC_ERROR_INPUT, "--scenario: no run of '%.127s'%s; expected a scenario of the file",
-                            scenario, scenario_hint(reader, scenario, hint));
-    if (!code) code = pc_figure_chart(chart, rows, count, output, error);
-    pc_free(rows);
+    source_rows rows;
+    int without;
+    pc_code code = copy_source_rows(sources, is_of_scenario, scenario, &rows, &without, error);
+    if (!code && scenario && without >= 0)
+        code = pc_error_set_file(error, PC_ERROR_INPUT, sources->path[without],
+                                 "no run of '%.127s'%s; expected a scenario of the file", scenario,
+                                 scenario_hint(sources->reader[without], scenario, hint));
+    else if (!code) {
+        chart->files = files_of_rows(sources, &rows);
+        code = pc_figure_chart(chart, rows.rows, rows.count, output, error);
+        if (code == PC_ERROR_INPUT) pc_error_place(error, sources->path[0], 0, "");
+    }
+    source_rows_free(&rows);
     return code;
 }
 
 /* --- the user's own --- */
 
 bool chart_is_requested(const chart_request *request) {
-    return request->x || request->y || request->series || request->panels || request->style || request->title ||
-           request->scenario || request->published;
+    return request->x || request->y || request->series || request->panels || request->style || request->scenario ||
+           request->published;
 }
 
 /* Cuts the list at its commas. */
@@ -67,40 +62,38 @@ static pc_code refuse_style(const char *style, pc_error *error) {
                           pc_nearest_hint(&nearest, hint));
 }
 
-static pc_code make_chart(const chart_request *request, char *columns, pc_chart *chart, pc_error *error) {
-    *chart = (pc_chart){.title = request->title,
-                        .x = request->x,
-                        .series = request->series,
-                        .panels = request->panels,
-                        .published = request->published};
+static pc_code make_chart(const chart_request *request, const figure_view *view, char *columns, pc_chart *chart,
+                          pc_error *error) {
+    *chart = (pc_chart){
+        .x = request->x, .series = request->series, .panels = request->panels, .published = request->published};
     if (!request->x || !request->y)
         return pc_error_blame(error, request->x ? "y" : "x",
                               "not given; expected a column, as a chart has both x and y");
     if (request->style && !pc_chart_style_parse(request->style, &chart->style))
         return refuse_style(request->style, error);
     pc_code code = split_columns(columns, chart, error);
+    if (!code) code = set_view_of_chart(view, chart, error);
     return code ? code : pc_chart_check(chart, error);
 }
 
-/* The options have the names of the columns' roles. */
+/* The options have the names of the columns' roles; of other things the name stands already. */
 static void name_option(pc_error *error) {
     char option[64];
-    snprintf(option, sizeof option, "--%.60s", pc_error_part_of(error, PC_ERROR_PART_KEY));
+    const char *key = pc_error_part_of(error, PC_ERROR_PART_KEY);
+    if (!key[0]) return;
+    snprintf(option, sizeof option, "--%.60s", key);
     pc_error_set_key(error, option);
     pc_error_prefix(error, "figure");
 }
 
-pc_code draw_requested_chart(const pc_results_reader *reader, const char *path, const chart_request *request,
+pc_code draw_requested_chart(const figure_sources *sources, const chart_request *request, const figure_view *view,
                              const char *output, pc_error *error) {
     pc_chart chart;
     char *columns = pc_strdup(request->y ? request->y : "");
     if (!columns) return pc_error_no_memory(error);
-    pc_code code = make_chart(request, columns, &chart, error);
+    pc_code code = make_chart(request, view, columns, &chart, error);
     if (code == PC_ERROR_INPUT) name_option(error);
-    if (!code) {
-        code = draw_rows(reader, request->scenario, &chart, output, error);
-        if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
-    }
+    if (!code) code = draw_rows(sources, request->scenario, &chart, output, error);
     pc_free(columns);
     return code;
 }
@@ -133,13 +126,14 @@ static bool is_first_row(const pc_results_reader *reader, int64_t index) {
     return true;
 }
 
+/* `path` stands before what is refused; NULL: that has its place. */
 static pc_code walk_figures(const pc_results_reader *reader, const char *path, take_figure *take, void *context,
                             pc_error *error) {
     pc_code code = PC_OK;
     for (int64_t i = 0; i < pc_results_run_count(reader) && !code; i++)
         if (is_first_row(reader, i))
             code = walk_scenario(reader, pc_results_row(reader, i)->scenario, take, context, error);
-    if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
+    if (code == PC_ERROR_INPUT && path) pc_error_place(error, path, 0, "");
     return code;
 }
 
@@ -163,7 +157,8 @@ typedef struct search {
     pc_nearest *others;              /* is offered what is not meant */
     char scenario[2][PC_LABEL_SIZE]; /* of the first two that are meant */
     int count;
-    const pc_results_reader *reader;
+    const figure_sources *sources;
+    const figure_view *view;
     const char *output;
 } search;
 
@@ -187,16 +182,22 @@ static pc_code draw_figure(const char *scenario, const pc_scenario_figure *figur
     pc_chart chart;
     if (!is_meant(scenario, figure, of->name)) return PC_OK;
     pc_code code = pc_scenario_chart(scenario, figure, &chart, error);
-    return code ? code : draw_rows(of->reader, scenario, &chart, of->output, error);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, of->sources->path[0], 0, "");
+    if (code) return code;
+    code = set_view_of_chart(of->view, &chart, error);
+    if (!code) code = pc_chart_check(&chart, error);
+    if (code == PC_ERROR_INPUT) name_option(error);
+    return code ? code : draw_rows(of->sources, scenario, &chart, of->output, error);
 }
 
-pc_code draw_declared_chart(const pc_results_reader *reader, const char *path, const char *name, const char *output,
-                            bool *is_chart, pc_nearest *others, pc_error *error) {
-    search of = {.name = name, .others = others, .reader = reader, .output = output};
-    pc_code code = walk_figures(reader, path, note_figure, &of, error);
+pc_code draw_declared_chart(const figure_sources *sources, const char *name, const figure_view *view,
+                            const char *output, bool *is_chart, pc_nearest *others, pc_error *error) {
+    const char *path = sources->path[0];
+    search of = {.name = name, .others = others, .sources = sources, .view = view, .output = output};
+    pc_code code = walk_figures(sources->reader[0], path, note_figure, &of, error);
     *is_chart = of.count > 0;
     if (code || of.count == 0) return code;
-    if (of.count == 1) return walk_figures(reader, path, draw_figure, &of, error);
+    if (of.count == 1) return walk_figures(sources->reader[0], NULL, draw_figure, &of, error);
     return pc_error_set_file(error, PC_ERROR_INPUT, path,
                              "'%s' is the name of %d charts; expected one, such as %s/%s or %s/%s", name, of.count,
                              of.scenario[0], name, of.scenario[1], name);

@@ -7,7 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-typedef pc_code draw_rows(const pc_run_row *rows, int64_t count, const char *output, pc_error *error);
+/* What a picture is drawn from and how. */
+typedef struct plan_picture {
+    const pc_run_row *rows;
+    int64_t count;
+    pc_chart_files files;
+    const figure_view *view;
+    const char *path; /* of the first results file, for messages */
+} plan_picture;
+
+typedef pc_code draw_rows(const plan_picture *of, const char *output, pc_error *error);
 
 /* ---- charts of plans ---- */
 
@@ -34,17 +43,33 @@ static const char *series_of(const pc_run_row *rows, int64_t count) {
     return differ(rows, count, offsetof(pc_run_row, machine)) ? "machine" : "schedule";
 }
 
-static pc_code draw_front(const pc_run_row *rows, int64_t count, const char *output, pc_error *error) {
+/* What is wrong with rows is wrong with their file. */
+static pc_code place(const plan_picture *of, pc_code code, pc_error *error) {
+    if (code == PC_ERROR_INPUT) pc_error_place(error, of->path, 0, "");
+    return code;
+}
+
+static pc_code draw_chart(const plan_picture *of, pc_chart *chart, const char *output, pc_error *error) {
+    chart->files = of->files;
+    pc_code code = set_view_of_chart(of->view, chart, error);
+    return code ? code : place(of, pc_figure_chart(chart, of->rows, of->count, output, error), error);
+}
+
+static pc_code draw_front(const plan_picture *of, const char *output, pc_error *error) {
+    const pc_run_row *rows = of->rows;
+    int64_t count = of->count;
     pc_chart chart = {.title = "Plans: throughput and cost over memory",
                       .x = "memory_gib_max",
                       .y = {"tokens_per_s_per_gpu",
                             has_price(rows, count) ? "cost_per_million_tokens" : "gpu_hours_per_million_tokens"},
                       .y_count = 2,
                       .series = series_of(rows, count)};
-    return pc_figure_chart(&chart, rows, count, output, error);
+    return draw_chart(of, &chart, output, error);
 }
 
-static pc_code draw_scaling(const pc_run_row *rows, int64_t count, const char *output, pc_error *error) {
+static pc_code draw_scaling(const plan_picture *of, const char *output, pc_error *error) {
+    const pc_run_row *rows = of->rows;
+    int64_t count = of->count;
     pc_chart chart = {.title = "The best plan of each number of GPUs",
                       .x = "gpus",
                       .y = {"tokens_per_s_per_gpu", "mfu"},
@@ -53,7 +78,28 @@ static pc_code draw_scaling(const pc_run_row *rows, int64_t count, const char *o
                       .style = PC_CHART_LINES};
     if (has_days(rows, count)) chart.y[chart.y_count++] = "training_days";
     if (has_days(rows, count) && has_price(rows, count)) chart.y[chart.y_count++] = "training_cost";
-    return pc_figure_chart(&chart, rows, count, output, error);
+    return draw_chart(of, &chart, output, error);
+}
+
+/* ---- pictures of one file, which are no charts ---- */
+
+static pc_code refuse_view(const figure_view *view, const char *picture, pc_error *error) {
+    if (view->title)
+        return pc_error_set(error, PC_ERROR_INPUT, "figure: %s has a title of its own; expected no --title", picture);
+    pc_code code = refuse_view_of_charts(view, picture, error);
+    return code ? code : refuse_view_of_timelines(view, picture, error);
+}
+
+static pc_code draw_map(const plan_picture *of, const char *output, pc_error *error) {
+    pc_code code = refuse_view(of->view, "a map", error);
+    if (code) return code;
+    return place(of, pc_figure_plan_map(of->rows, of->count, of->view->is_dark, output, error), error);
+}
+
+static pc_code draw_changes(const plan_picture *of, const char *output, pc_error *error) {
+    pc_code code = refuse_view(of->view, "sensitivity", error);
+    if (code) return code;
+    return place(of, pc_figure_plan_changes(of->rows, of->count, of->view->is_dark, output, error), error);
 }
 
 /* ---- which there are ---- */
@@ -65,9 +111,8 @@ static const struct {
     {"front", "plan", "plans: throughput and cost over memory", "`pipecast plan -o`", draw_front},
     {"scaling", "each", "the best plan of each number of GPUs",
      "`pipecast plan --each gpus -o`, or with a deadline or a budget", draw_scaling},
-    {"map", "map", "the best plan of each two values", "`pipecast plan --map AXIS,AXIS -o`", pc_figure_plan_map},
-    {"sensitivity", "sensitivity", "what would change plan 1", "`pipecast plan --sensitivity -o`",
-     pc_figure_plan_changes},
+    {"map", "map", "the best plan of each two values", "`pipecast plan --map AXIS,AXIS -o`", draw_map},
+    {"sensitivity", "sensitivity", "what would change plan 1", "`pipecast plan --sensitivity -o`", draw_changes},
 };
 enum { PICTURES = sizeof pictures / sizeof *pictures };
 
@@ -88,7 +133,7 @@ static bool is_of_part(const pc_run_row *row, int picture) {
 
 /* Of sensitivity with plan 1. */
 static bool is_row_of(const pc_run_row *row, int picture) {
-    bool is_best = pictures[picture].draw == pc_figure_plan_changes && strcmp(row->name, "plan-1") == 0;
+    bool is_best = pictures[picture].draw == draw_changes && strcmp(row->name, "plan-1") == 0;
     return is_best || is_of_part(row, picture);
 }
 
@@ -98,20 +143,35 @@ static bool has_rows(const pc_results_reader *reader, int picture) {
     return false;
 }
 
-pc_code draw_plan_picture(const pc_results_reader *reader, const char *path, const char *name, const char *output,
+static bool is_wanted(const pc_run_row *row, const void *picture) {
+    return is_row_of(row, *(const int *)picture);
+}
+
+static bool is_chart(int picture) {
+    return pictures[picture].draw == draw_front || pictures[picture].draw == draw_scaling;
+}
+
+static pc_code check_sources(const figure_sources *sources, int picture, pc_error *error) {
+    if (sources->count > 1 && !is_chart(picture)) return refuse_several(sources, pictures[picture].name, error);
+    for (int i = 0; i < sources->count; i++)
+        if (!has_rows(sources->reader[i], picture))
+            return pc_error_set_file(error, PC_ERROR_INPUT, sources->path[i],
+                                     "nothing to draw a %s of; expected results of %s", pictures[picture].name,
+                                     pictures[picture].made_by);
+    return PC_OK;
+}
+
+pc_code draw_plan_picture(const figure_sources *sources, const char *name, const figure_view *view, const char *output,
                           pc_error *error) {
-    int picture = find_picture(name);
-    int64_t all = pc_results_run_count(reader), count = 0;
-    if (!has_rows(reader, picture))
-        return pc_error_set_file(error, PC_ERROR_INPUT, path, "nothing to draw a %s of; expected results of %s", name,
-                                 pictures[picture].made_by);
-    pc_run_row *rows = pc_alloc((size_t)all, sizeof *rows);
-    if (!rows) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < all; i++)
-        if (is_row_of(pc_results_row(reader, i), picture)) rows[count++] = *pc_results_row(reader, i);
-    pc_code code = pictures[picture].draw(rows, count, output, error);
-    if (code == PC_ERROR_INPUT) pc_error_place(error, path, 0, "");
-    pc_free(rows);
+    int picture = find_picture(name), without;
+    source_rows rows;
+    pc_code code = check_sources(sources, picture, error);
+    if (code) return code;
+    code = copy_source_rows(sources, is_wanted, &picture, &rows, &without, error);
+    plan_picture of = {.rows = rows.rows, .count = rows.count, .view = view, .path = sources->path[0]};
+    if (!code) of.files = files_of_rows(sources, &rows);
+    if (!code) code = pictures[picture].draw(&of, output, error);
+    source_rows_free(&rows);
     return code;
 }
 

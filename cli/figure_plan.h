@@ -2,6 +2,8 @@
 #ifndef PC_CLI_FIGURE_PLAN_H
 #define PC_CLI_FIGURE_PLAN_H
 
+#include "cli/figure_sources.h"
+#include "cli/figure_view.h"
 #include "engine/error.h"
 #include "results/store/store.h"
 
@@ -11,8 +13,9 @@
 /* Whether it is the name of one: "front", "map", "scaling" or "sensitivity". */
 bool is_plan_picture(const char *name);
 
-/* PC_ERROR_INPUT, with the path, if the file does not have what the picture is made of. */
-pc_code draw_plan_picture(const pc_results_reader *reader, const char *path, const char *name, const char *output,
+/* PC_ERROR_INPUT, with the path, if a file does not have what the picture is made of. `front` and `scaling` are of
+ * several files, too. */
+pc_code draw_plan_picture(const figure_sources *sources, const char *name, const figure_view *view, const char *output,
                           pc_error *error);
 
 /* A line for each that the file has. */

@@ -48,7 +48,7 @@ int list_json_end(list_json *list) {
         pc_error_no_memory(&error);
         status = report(&error);
     } else {
-        fwrite(list->text.data, 1, list->text.size, stdout);
+        (void)fwrite(list->text.data, 1, list->text.size, stdout); /* finish_output looks at the stream */
     }
     pc_text_free(&list->text);
     return finish_output(status);

@@ -103,10 +103,18 @@ static bool number_before(pc_key key, const pc_node *list, unsigned index, unsig
     return true;
 }
 
+/* Nobody asks for every number of GPUs from 512 to 16384: a long range doubles, if that leads to its end. */
+static bool doubles(pc_key key, const range *span) {
+    int64_t number = span->from;
+    if (key != PC_KEY_GPUS || number < 1 || span->to - span->from < PC_GPU_RANGE_MAX) return false;
+    while (number <= span->to / 2) number *= 2;
+    return number == span->to;
+}
+
 /* As the two numbers before it say; in a list's beginning, and behind another range, by one. */
 static pc_code infer_stride(pc_key key, const pc_node *list, unsigned index, range *span, pc_error *error) {
     int64_t before = 0, earlier = 0;
-    span->stride = (stride){1, 1};
+    span->stride = doubles(key, span) ? (stride){2, 0} : (stride){1, 1};
     if (!number_before(key, list, index, 1, &before)) return PC_OK;
     if (!number_before(key, list, index, 2, &earlier))
         return refuse(span, error, "behind one number, which says neither step nor ratio");

@@ -5,6 +5,8 @@
  *   8..64+8         8, 16, ... 64
  *   1,2,4..16       behind two numbers the range goes on as they do, by their step or by their ratio: 1, 2, 4, 8, 16
  *
+ * Without a step a range of more than PC_GPU_RANGE_MAX numbers of GPUs doubles if that leads to its end: 512..16384.
+ *
  * A range ends with its last number; one that would step over it is refused, and so is one behind a single number,
  * which says neither step nor ratio.
  */
@@ -16,7 +18,7 @@
 
 #include <stdbool.h>
 
-enum { PC_RANGE_VALUES_MAX = 4096 };
+enum { PC_RANGE_VALUES_MAX = 4096, PC_GPU_RANGE_MAX = 64 };
 
 /* Whether the entry is a range. */
 bool pc_number_is_range(const char *entry);

@@ -63,11 +63,31 @@ static void test_values(void **state) {
 static void test_longest(void **state) {
     (void)state;
     static written got;
-    assert_int_equal(read_list(PC_KEY_GPUS, "1..4096", &got, NULL), PC_OK);
+    assert_int_equal(read_list(PC_KEY_MICROBATCHES, "1..4096", &got, NULL), PC_OK);
     assert_int_equal(got.count, PC_RANGE_VALUES_MAX);
     assert_string_equal(got.text + strlen(got.text) - 10, ",4095,4096");
     assert_int_equal(read_list(PC_KEY_GPUS, "2147483647..2147483647", &got, NULL), PC_OK);
     assert_string_equal(got.text, "2147483647");
+}
+
+/* Of GPUs a range of more than 64 numbers doubles if its end is a power of two times its start, and no step is said. */
+static void test_gpus_double(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {{"512..16384", "512,1024,2048,4096,8192,16384"},
+                                           {"8, 512..1024", NULL}, /* behind one number, as before */
+                                           {"24..192", "24,48,96,192"},
+                                           {"1..65", NULL},
+                                           {"1..128", "1,2,4,8,16,32,64,128"},
+                                           {"1..64", NULL},
+                                           {"64..128+32", "64,96,128"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static written got;
+        pc_code code = read_list(PC_KEY_GPUS, cases[i][0], &got, NULL);
+        if (cases[i][1])
+            assert_string_equal(got.text, cases[i][1]);
+        else
+            assert_true(code || got.count >= 64);
+    }
 }
 
 static void test_refused(void **state) {
@@ -139,7 +159,7 @@ static void test_random_lists(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
-        cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_longest), cmocka_unit_test(test_gpus_double),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_random_lists),
     };

@@ -31,7 +31,8 @@ _pipecast_options() {
             --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --help -h
         ;;
     figure)
-        echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= --help -h
+        echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= \
+            --label= --x-label= --y-label= --x-range= --y-range= --log= --time= --stages= --microbatches= --dark --help -h
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
     compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --help -h ;;
@@ -149,8 +150,10 @@ _pipecast_values() {
     plan:--layout) _pipecast_words even ends own balanced auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
-    figure:--x | figure:--series | figure:--panels) _pipecast_words $(_pipecast_columns) ;;
+    figure:--series | figure:--panels) _pipecast_words --list $(_pipecast_columns) ;;
+    figure:--x) _pipecast_words $(_pipecast_columns) ;;
     figure:--style) _pipecast_words points lines bars ;;
+    figure:--log) _pipecast_words x y xy ;;
     export:--to) _pipecast_words chrome csv torch-csv chakra json ;;
     import:--output | import:-o) _pipecast_files .yaml ;;
     import:--placement) _pipecast_words interleaved v ;;

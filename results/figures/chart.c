@@ -43,7 +43,7 @@ int pc_chart_split(const char *names, const pc_column *columns[PC_CHART_COLUMNS_
     int count = 0;
     for (const char *at = names; at;) {
         char name[NAME_MOST + 1];
-        size_t length = strcspn(at, "+");
+        size_t length = strcspn(at, "+,");
         snprintf(name, sizeof name, "%.*s", (int)(length < NAME_MOST ? length : NAME_MOST), at);
         const pc_column *found = pc_column_find(name);
         if (!found || count == PC_CHART_COLUMNS_MAX) return snprintf(unknown, size, "%s", name), 0;
@@ -63,13 +63,36 @@ static pc_code check_groups(const char *role, const char *names, pc_error *error
                 : pc_error_blame(error, role, "more than %d columns; expected at most that many", PC_CHART_COLUMNS_MAX);
 }
 
+static pc_code check_range(const char *role, const pc_chart_range *range, bool is_log, pc_error *error) {
+    if (range->has_low && range->has_high && !(range->low < range->high))
+        return pc_error_blame(error, role, "%.6g to %.6g has no length; expected the smaller end first", range->low,
+                              range->high);
+    bool is_above = (!range->has_low || range->low > 0) && (!range->has_high || range->high > 0);
+    if (is_log && !is_above)
+        return pc_error_blame(error, role, "%.6g is on no logarithmic axis; expected more than zero",
+                              range->has_low ? range->low : range->high);
+    return PC_OK;
+}
+
+static pc_code check_axes(const pc_chart *chart, pc_error *error) {
+    bool is_bars = chart->style == PC_CHART_BARS, has_range = chart->x_range.has_low || chart->x_range.has_high;
+    if (is_bars && (has_range || chart->x_is_log))
+        return pc_error_blame(error, has_range ? "x-range" : "log",
+                              "bars have names along x, no numbers; expected points or lines");
+    pc_code code = check_range("x-range", &chart->x_range, chart->x_is_log, error);
+    for (int i = 0; i < chart->y_count && !code; i++)
+        code = check_range("y-range", &chart->y_range[i], chart->y_is_log, error);
+    return code;
+}
+
 pc_code pc_chart_check(const pc_chart *chart, pc_error *error) {
     pc_code code = check_column("x", chart->x, chart->style != PC_CHART_BARS, error);
     if (!code && (chart->y_count < 1 || chart->y_count > PC_CHART_Y_MAX))
         code = pc_error_blame(error, "y", "%d columns; expected 1 to %d", chart->y_count, PC_CHART_Y_MAX);
     for (int i = 0; i < chart->y_count && !code; i++) code = check_column("y", chart->y[i], true, error);
     if (!code) code = check_groups("series", chart->series, error);
-    return code ? code : check_groups("panels", chart->panels, error);
+    if (!code) code = check_groups("panels", chart->panels, error);
+    return code ? code : check_axes(chart, error);
 }
 
 /* --- drawing --- */
@@ -103,6 +126,7 @@ pc_code pc_figure_chart(const pc_chart *chart, const pc_run_row *rows, int64_t c
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = pc_chart_check(chart, error);
     if (!code) code = make_script(chart, rows, count, path, &script, &notes, error);
+    if (!code && chart->is_dark) pc_picture_darken(&script);
     if (!code) code = pc_picture_draw(&script, &notes, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
     TICK_GAP = 10,   /* between the numbers of an axis, in pixels */
@@ -15,10 +14,15 @@ enum {
 };
 
 #define MARGIN 0.06 /* of an axis, beyond the first and the last point */
+#define HAIR   1e-6 /* of an axis, beyond a range that was asked for */
 
 double pc_chart_position(const pc_chart_axis *axis, double value) {
     if (axis->is_ranked) return axis->rank[(int)value];
     return axis->is_log ? log2(value) : value;
+}
+
+bool pc_chart_is_on(const pc_chart_axis *axis, double position) {
+    return position >= axis->low && position <= axis->high;
 }
 
 /* --- ranges --- */
@@ -35,6 +39,15 @@ static void widen(extent *found, double value) {
 /* Where the smallest is not near the largest, an axis that starts elsewhere than at zero would deceive. */
 static bool wants_zero(const extent *found) {
     return found->low >= 0 && found->low < 0.5 * found->high;
+}
+
+/* What is asked for takes the place of what was chosen, a hair wider: a point that lies on the edge is drawn. */
+static void set_range(pc_chart_axis *axis, const pc_chart_range *range) {
+    if (range->has_low) axis->low = pc_chart_position(axis, range->low);
+    if (range->has_high) axis->high = pc_chart_position(axis, range->high);
+    double hair = HAIR * (axis->high - axis->low);
+    if (range->has_low) axis->low -= hair;
+    if (range->has_high) axis->high += hair;
 }
 
 static extent add_margin(const extent *found, bool from_zero) {
@@ -70,6 +83,37 @@ static void add_even_ticks(pc_chart_axis *axis, const pc_column *column, double 
     for (double i = first; i <= last; i++) add_tick(axis, i * step, i * step, pc_chart_is_fraction(column) ? "%" : "");
 }
 
+/* Ones, twos and fives, or powers of ten alone where they are many. */
+static void add_decades(pc_chart_axis *axis, double low, double high, double marks, const char *unit) {
+    static const double in_decade[] = {1, 2, 5};
+    double decades = log10(high / low), first = floor(log10(low));
+    int each = 3 * decades <= marks + 2 ? 3 : 1;
+    double step = each == 3 ? 1 : fmax(1, ceil(decades / marks));
+    for (double power = first; power <= first + decades + 1; power += step)
+        for (int i = 0; i < each; i++) {
+            double value = in_decade[i] * pow(10, power), at = pc_chart_position(axis, value);
+            if (pc_chart_is_on(axis, at)) add_tick(axis, at, value, unit);
+        }
+}
+
+/* On less than about a decade there are few of those: then even steps, which lie closer to each other upwards. */
+static void add_log_ticks(pc_chart_axis *axis, const pc_column *column, double marks) {
+    const char *unit = pc_chart_is_fraction(column) ? "%" : "";
+    double low = exp2(axis->low), high = exp2(axis->high), step = nice_step((high - low) / fmax(marks, 2));
+    add_decades(axis, low, high, marks, unit);
+    if (axis->tick_count > 2) return;
+    axis->tick_count = 0;
+    for (double i = ceil(low / step - 1e-9); i <= floor(high / step + 1e-9); i++)
+        add_tick(axis, pc_chart_position(axis, i * step), i * step, unit);
+}
+
+static void add_ticks(pc_chart_axis *axis, const pc_column *column, double marks) {
+    if (axis->is_log)
+        add_log_ticks(axis, column, marks);
+    else
+        add_even_ticks(axis, column, marks);
+}
+
 static double label_width(const pc_chart_tick *tick) {
     return (double)pc_utf8_length(tick->label) * PC_STYLE_DIGIT_WIDTH * PC_STYLE_TEXT_FONT;
 }
@@ -91,12 +135,22 @@ static void keep_every(pc_chart_axis *axis, int step) {
 
 /* --- x --- */
 
+static bool is_in(const pc_chart_range *range, double value) {
+    return (!range->has_low || value >= range->low) && (!range->has_high || value <= range->high);
+}
+
+bool pc_chart_is_within(const pc_chart_data *data, const pc_chart_point *point) {
+    return (data->chart->style == PC_CHART_BARS || is_in(&data->chart->x_range, point->x)) &&
+           is_in(&data->chart->y_range[point->y_index], point->y);
+}
+
 /* The different values from small to large; -1 if there are more than that. */
 static int list_values(const pc_chart_data *data, double values[PC_CHART_TICKS_MAX]) {
     int count = 0;
     for (int64_t i = 0; i < data->point_count; i++) {
         double value = data->points[i].x;
         int at = count;
+        if (!is_in(&data->chart->x_range, value)) continue;
         while (at > 0 && values[at - 1] > value) at--;
         if (at > 0 && values[at - 1] == value) continue;
         if (count == PC_CHART_TICKS_MAX) return -1;
@@ -155,15 +209,19 @@ void pc_chart_make_x_axis(const pc_chart_data *data, int panel, double pixels, p
     if (data->chart->style == PC_CHART_BARS) return make_category_axis(data, panel, axis);
     bool is_whole = pc_column_is_number(data->x) && !pc_field_is_real(&data->x->field);
     int count = is_whole ? list_values(data, values) : -1;
-    axis->is_log = count > 0 && wants_log(values, count);
+    const pc_chart_range *range = &data->chart->x_range;
+    bool may_double = !(range->has_low && range->low <= 0) && !(range->has_high && range->high <= 0);
+    axis->is_log = data->chart->x_is_log || (may_double && count > 0 && wants_log(values, count));
     extent found = {INFINITY, -INFINITY};
-    for (int64_t i = 0; i < data->point_count; i++) widen(&found, pc_chart_position(axis, data->points[i].x));
-    bool from_zero = !is_whole && wants_zero(&found);
+    for (int64_t i = 0; i < data->point_count; i++)
+        if (pc_chart_is_within(data, &data->points[i])) widen(&found, pc_chart_position(axis, data->points[i].x));
+    bool from_zero = !is_whole && !axis->is_log && wants_zero(&found);
     if (from_zero) found.low = 0;
     found = add_margin(&found, from_zero);
     axis->low = found.low;
     axis->high = found.high;
-    if (!add_value_ticks(axis, values, count, pixels)) add_even_ticks(axis, data->x, pixels / X_DISTANCE);
+    set_range(axis, range);
+    if (!add_value_ticks(axis, values, count, pixels)) add_ticks(axis, data->x, pixels / X_DISTANCE);
 }
 
 /* --- y --- */
@@ -171,58 +229,18 @@ void pc_chart_make_x_axis(const pc_chart_data *data, int panel, double pixels, p
 void pc_chart_make_y_axis(const pc_chart_data *data, int y_index, double pixels, pc_chart_axis *axis) {
     extent found = {INFINITY, -INFINITY};
     *axis = (pc_chart_axis){0};
+    axis->is_log = data->chart->y_is_log;
     for (int64_t i = 0; i < data->point_count; i++)
-        if (data->points[i].y_index == y_index) widen(&found, data->points[i].y);
+        if (data->points[i].y_index == y_index && pc_chart_is_within(data, &data->points[i]))
+            widen(&found, pc_chart_position(axis, data->points[i].y));
     if (found.low > found.high) found = (extent){0, 1}; /* no point has this y */
-    bool is_bars = data->chart->style == PC_CHART_BARS, from_zero = wants_zero(&found) || (is_bars && found.low >= 0);
+    bool is_bars = data->chart->style == PC_CHART_BARS && !axis->is_log;
+    bool from_zero = !axis->is_log && (wants_zero(&found) || (is_bars && found.low >= 0));
     if (from_zero || (is_bars && found.low < 0 && found.high > 0)) widen(&found, 0);
     if (is_bars && found.high < 0) found.high = 0;
     found = add_margin(&found, from_zero);
     axis->low = found.low;
     axis->high = found.high;
-    add_even_ticks(axis, data->y[y_index], pixels / Y_DISTANCE);
-}
-
-/* --- names --- */
-
-void pc_chart_spell(const pc_column *column, char *text, size_t size) {
-    size_t length = strlen(column->field.name), unit = strlen(column->field.unit);
-    bool ends_in_unit = unit > 0 && length > unit + 1 && column->field.name[length - unit - 1] == '_' &&
-                        strncasecmp(column->field.name + length - unit, column->field.unit, unit) == 0;
-    snprintf(text, size, "%.*s", (int)(ends_in_unit ? length - unit - 1 : length), column->field.name);
-    for (char *c = text; *c; c++)
-        if (*c == '_') *c = ' ';
-}
-
-/* "peak memory in all, the most over stages" is about peak memory in all. A formula, or what says less than the name of
- * the column, is nothing to stand beside an axis. */
-static void shorten(const pc_column *column, char *text, size_t size) {
-    const char *description = column->field.description;
-    size_t length = strcspn(description, ",:;");
-    bool is_formula = memchr(description, '/', length) || memchr(description, '=', length);
-    if (is_formula || strncmp(description, "of ", 3) == 0 || strncmp(description, "the same", 8) == 0)
-        pc_chart_spell(column, text, size);
-    else
-        snprintf(text, size, "%.*s", (int)length, description);
-    if (text[0] >= 'a' && text[0] <= 'z') text[0] = (char)(text[0] - 'a' + 'A');
-}
-
-void pc_chart_axis_label(const pc_column *column, const char *given, char label[PC_CHART_LABEL_SIZE]) {
-    if (given) {
-        snprintf(label, PC_CHART_LABEL_SIZE, "%s", given);
-        return;
-    }
-    shorten(column, label, PC_CHART_LABEL_SIZE);
-    size_t used = strlen(label);
-    if (column->field.unit[0] && strcmp(column->field.unit, "1") != 0)
-        snprintf(label + used, PC_CHART_LABEL_SIZE - used, " [%s]", column->field.unit);
-}
-
-void pc_chart_group_label(const pc_chart_groups *groups, int group, char label[PC_CHART_LABEL_SIZE]) {
-    const pc_column *column = groups->column[0];
-    char name[PC_CHART_LABEL_SIZE - PC_CHART_NAME_SIZE] = "";
-    if (groups->column_count == 0) return (void)snprintf(label, PC_CHART_LABEL_SIZE, "ours");
-    bool is_number = pc_column_is_number(column);
-    if (is_number && groups->column_count == 1) pc_chart_spell(column, name, sizeof name);
-    snprintf(label, PC_CHART_LABEL_SIZE, "%s%s%s", name, name[0] ? " " : "", groups->name[group]);
+    set_range(axis, &data->chart->y_range[y_index]);
+    add_ticks(axis, data->y[y_index], pixels / Y_DISTANCE);
 }

@@ -36,7 +36,11 @@ static void value_name(const pc_column *column, const pc_run_row *row, char *nam
 
 /* --- groups --- */
 
-/* "v-half, full", "tp 8, pp 4"; of one column its value alone. */
+static const char *file_label(const pc_chart_groups *groups, const pc_run_row *row) {
+    return groups->files->label[groups->files->of_row[row - groups->rows]];
+}
+
+/* "v-half, full", "tp 8, pp 4"; of one column its value alone. The file comes last. */
 static void group_name(const pc_chart_groups *groups, const pc_run_row *row, char name[PC_CHART_NAME_SIZE]) {
     char value[PC_COLUMN_TEXT_SIZE], what[64];
     size_t used = 0;
@@ -51,20 +55,26 @@ static void group_name(const pc_chart_groups *groups, const pc_run_row *row, cha
                                  what[0] ? " " : "", value);
         if (used >= PC_CHART_NAME_SIZE) used = PC_CHART_NAME_SIZE - 1;
     }
-    if (!name[0]) snprintf(name, PC_CHART_NAME_SIZE, "none");
+    if (!name[0] && groups->column_count) used = (size_t)snprintf(name, PC_CHART_NAME_SIZE, "none");
+    if (groups->files)
+        snprintf(name + used, PC_CHART_NAME_SIZE - used, "%s%s", used ? ", " : "", file_label(groups, row));
+}
+
+static bool has_groups(const pc_chart_groups *groups) {
+    return groups->column_count > 0 || groups->files;
 }
 
 static pc_code begin_groups(pc_chart_groups *groups, const char *columns, pc_error *error) {
     groups->column_count = columns ? pc_chart_split(columns, groups->column, NULL, 0) : 0;
     groups->name = pc_alloc(PC_CHART_GROUPS_MAX, sizeof *groups->name);
     if (!groups->name) return pc_error_no_memory(error);
-    if (!columns) groups->count = 1;
+    if (!has_groups(groups)) groups->count = 1;
     return PC_OK;
 }
 
 static int find_group(const pc_chart_groups *groups, const pc_run_row *row) {
     char name[PC_CHART_NAME_SIZE];
-    if (groups->column_count == 0) return 0;
+    if (!has_groups(groups)) return 0;
     group_name(groups, row, name);
     for (int i = 0; i < groups->count; i++)
         if (strcmp(groups->name[i], name) == 0) return i;
@@ -75,7 +85,7 @@ static pc_code note_group(pc_chart_groups *groups, const char *role, const pc_ru
     if (find_group(groups, row) >= 0) return PC_OK;
     if (groups->count == PC_CHART_GROUPS_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: '%s' has more than %d values; expected a column with fewer",
-                            role, groups->column[0]->field.name, PC_CHART_GROUPS_MAX);
+                            role, groups->column_count ? groups->column[0]->field.name : "file", PC_CHART_GROUPS_MAX);
     group_name(groups, row, groups->name[groups->count++]);
     return PC_OK;
 }
@@ -101,14 +111,25 @@ static void order_by_rows(pc_chart_groups *groups, const pc_run_row *rows, int64
 }
 
 static void sort_groups(pc_chart_groups *groups, const pc_run_row *rows, int64_t count) {
-    if (groups->column_count == 0) return;
-    if (groups->column_count == 1 && pc_column_is_number(groups->column[0]))
+    if (!has_groups(groups)) return;
+    if (groups->column_count == 1 && !groups->files && pc_column_is_number(groups->column[0]))
         qsort(groups->name, (size_t)groups->count, sizeof *groups->name, compare_numbers);
     else
         order_by_rows(groups, rows, count);
 }
 
 /* --- points --- */
+
+/* A logarithmic axis has no place for it. */
+static bool is_off_log(const pc_chart_data *data, const pc_chart_point *point) {
+    return (data->chart->x_is_log && point->x <= 0) || (data->chart->y_is_log && point->y <= 0);
+}
+
+/* Outside of a range a line still leads to a point, and a bar up to the edge. */
+static bool is_wanted(const pc_chart_data *data, const pc_chart_point *point) {
+    bool is_mark = data->chart->style == PC_CHART_POINTS || point->is_published;
+    return pc_chart_is_within(data, point) || !(is_mark || is_off_log(data, point));
+}
 
 /* What a row has for one y, ours or published; false if it has not both x and y. An x that was published for some
  * runs must have been for this one too: our x beside their y would be nobody's point. */
@@ -122,7 +143,8 @@ static bool find_point(const pc_chart_data *data, int64_t row, int y_index, bool
         y = pc_column_published(y);
     }
     if (!y || !value_of(y, at, &point->y)) return false;
-    return data->chart->style == PC_CHART_BARS ? pc_column_defined(data->x, at) : value_of(x, at, &point->x);
+    bool has_x = data->chart->style == PC_CHART_BARS ? pc_column_defined(data->x, at) : value_of(x, at, &point->x);
+    return has_x && is_wanted(data, point);
 }
 
 /* Calls `take` for every point there is, row by row. */
@@ -140,9 +162,21 @@ static pc_code walk(pc_chart_data *data, int64_t count, take_point *take, pc_err
     return code;
 }
 
+static pc_code refuse_off_log(const pc_chart_data *data, const pc_chart_point *point, pc_error *error) {
+    bool is_x = data->chart->x_is_log && point->x <= 0;
+    const pc_column *column = is_x ? data->x : data->y[point->y_index];
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "'%s' of run %.*s is %.6g, which is on no logarithmic axis; expected more than zero, or a range "
+        "that leaves it out",
+        column->field.name, PC_LABEL_SIZE, data->rows[point->row].name, is_x ? point->x : point->y);
+}
+
 static pc_code note_point(pc_chart_data *data, const pc_chart_point *point, pc_error *error) {
     const pc_run_row *row = &data->rows[point->row];
     data->has_published = data->has_published || point->is_published;
+    data->is_in_view = data->is_in_view || pc_chart_is_within(data, point);
+    if (is_off_log(data, point)) return refuse_off_log(data, point, error);
     if (++data->point_count > PC_CHART_POINTS_MAX)
         return pc_error_set(error, PC_ERROR_INPUT, "more than %d points; expected fewer", PC_CHART_POINTS_MAX);
     pc_code code = note_group(&data->series, "series", row, error);
@@ -207,8 +241,20 @@ static pc_code keep_points(pc_chart_data *data, int64_t count, pc_error *error) 
 
 /* --- all of it --- */
 
+static bool has_range(const pc_chart *chart) {
+    bool has = chart->x_range.has_low || chart->x_range.has_high;
+    for (int i = 0; i < chart->y_count; i++) has = has || chart->y_range[i].has_low || chart->y_range[i].has_high;
+    return has;
+}
+
 static pc_code refuse_nothing(const pc_chart *chart, int64_t count, pc_error *error) {
     char names[256] = "";
+    if (has_range(chart))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "nothing to draw: of %" PRId64
+                            " runs none has a point within the ranges that are asked for; "
+                            "expected wider ones",
+                            count);
     for (int i = 0; i < chart->y_count; i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s'%s'", i ? " or " : "", chart->y[i]);
@@ -218,20 +264,40 @@ static pc_code refuse_nothing(const pc_chart *chart, int64_t count, pc_error *er
                         chart->x, names);
 }
 
+static bool has_point_of(const pc_chart_data *data, int file) {
+    for (int64_t i = 0; i < data->point_count; i++)
+        if (data->chart->files.of_row[data->points[i].row] == file) return true;
+    return false;
+}
+
+/* Who lays files over each other would take one that is not there for one that lies below. */
+static pc_code check_files(const pc_chart_data *data, pc_error *error) {
+    for (int i = 0; i < data->chart->files.count; i++)
+        if (!has_point_of(data, i))
+            return pc_error_set(error, PC_ERROR_INPUT,
+                                "nothing of '%s' to draw: none of its runs has a point in this chart; expected one of "
+                                "each file",
+                                data->chart->files.label[i]);
+    return PC_OK;
+}
+
 pc_code pc_chart_collect(const pc_chart *chart, const pc_run_row *rows, int64_t count, pc_chart_data *data,
                          pc_error *error) {
     *data = (pc_chart_data){.chart = chart, .rows = rows, .x = pc_column_find(chart->x)};
     for (int i = 0; i < chart->y_count; i++) data->y[i] = pc_column_find(chart->y[i]);
+    if (chart->files.count) data->series.files = &chart->files;
+    data->series.rows = rows;
     pc_code code = begin_groups(&data->series, chart->series, error);
     if (!code) code = begin_groups(&data->panels, chart->panels, error);
     if (!code) code = begin_groups(&data->categories, chart->x, error);
     if (!code) code = walk(data, count, note_point, error);
     if (code) return code;
-    if (data->point_count == 0) return refuse_nothing(chart, count, error);
+    if (data->point_count == 0 || !data->is_in_view) return refuse_nothing(chart, count, error);
     sort_groups(&data->series, rows, count);
     sort_groups(&data->panels, rows, count);
     sort_groups(&data->categories, rows, count);
-    return keep_points(data, count, error);
+    code = keep_points(data, count, error);
+    return code ? code : check_files(data, error);
 }
 
 void pc_chart_data_free(pc_chart_data *data) {

@@ -143,7 +143,7 @@ static double entry_width(const pc_chart_data *data, int entry) {
 /* Below the title, in lines: there it covers nothing. The y below it. */
 static double place_legend(const pc_chart_data *data, pc_chart_layout *layout, double y) {
     int entries = data->series.count + data->has_published;
-    layout->has_legend = data->series.column_count || data->has_published;
+    layout->has_legend = data->series.column_count || data->series.files || data->has_published;
     if (!layout->has_legend) return y;
     double x = PC_CHART_MARGIN, end = layout->width - PC_CHART_MARGIN_RIGHT + ENTRY_GAP;
     y += LEGEND_LINE;
@@ -156,7 +156,8 @@ static double place_legend(const pc_chart_data *data, pc_chart_layout *layout, d
         layout->legend[i] = (pc_chart_spot){x, y};
         x += width;
     }
-    return y;
+    layout->hidden_y = y + LEGEND_LINE;
+    return layout->hidden[0] ? layout->hidden_y : y;
 }
 
 /* --- all of it --- */
@@ -174,6 +175,7 @@ void pc_chart_lay_out(const pc_chart_data *data, pc_chart_layout *layout) {
     choose_turn(data, layout);
     layout->width =
         layout->left + layout->columns * (layout->plot_width + COLUMN_GAP) - COLUMN_GAP + PC_CHART_MARGIN_RIGHT;
+    pc_chart_name_hidden(data, layout, layout->hidden);
     double heading = data->panels.column_count ? HEADING_BELOW : 0;
     layout->panels_top = ceil(place_legend(data, layout, place_title(data, layout)) + LEGEND_BELOW + heading);
     double block = rows * (layout->plot_height + ROW_GAP) - ROW_GAP + layout->below;

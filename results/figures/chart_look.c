@@ -68,15 +68,30 @@ static const pc_look *find_schedule(const char *name, size_t length) {
     return NULL;
 }
 
-static pc_look make_variant(const pc_look *of, int number) {
+static uint32_t paler(uint32_t of) {
     uint32_t colour = 0;
     for (int shift = 0; shift <= 16; shift += 8) {
-        uint32_t channel = of->colour >> shift & 0xFF;
+        uint32_t channel = of >> shift & 0xFF;
         colour |= (channel + (0xFF - channel) * PALER / 100) << shift;
     }
-    int shape = 0;
-    while (shapes[shape] != of->shape) shape++;
-    return (pc_look){colour, shapes[(shape + 1 + number % (SHAPES - 1)) % SHAPES], DASHED};
+    return colour;
+}
+
+static int place_of_shape(int shape) {
+    int place = 0;
+    while (shapes[place] != shape) place++;
+    return place;
+}
+
+static pc_look make_variant(const pc_look *of, int number) {
+    int shape = shapes[(place_of_shape(of->shape) + 1 + number % (SHAPES - 1)) % SHAPES];
+    return (pc_look){paler(of->colour), shape, DASHED};
+}
+
+pc_look pc_chart_look_in_file(pc_look look, int file) {
+    if (file == 0) return look;
+    int shape = shapes[(place_of_shape(look.shape) + file) % SHAPES];
+    return (pc_look){paler(look.colour), shape, SOLID + (look.dash - SOLID + file) % DOTTED};
 }
 
 pc_look pc_chart_look(const char *name, int number) {

@@ -36,7 +36,9 @@ int pc_chart_split(const char *names, const pc_column *columns[PC_CHART_COLUMNS_
  * the order of all rows. */
 typedef struct pc_chart_groups {
     const pc_column *column[PC_CHART_COLUMNS_MAX];
-    int column_count; /* 0: one group without a name */
+    int column_count;            /* 0 without files: one group without a name */
+    const pc_chart_files *files; /* NULL: the files of rows make no groups */
+    const pc_run_row *rows;      /* the first row: the place of others says their file */
     int count;
     char (*name)[PC_CHART_NAME_SIZE];
 } pc_chart_groups;
@@ -55,7 +57,7 @@ typedef struct pc_chart_data {
     pc_chart_groups series, panels, categories; /* categories: of bars alone */
     pc_chart_point *points; /* by y_index, panel, series, published or not, x, and then y from large to small */
     int64_t point_count;
-    bool has_published;
+    bool has_published, is_in_view; /* whether any point is published; within the ranges */
 } pc_chart_data;
 
 /* Of a chart that pc_chart_check has accepted. Free with pc_chart_data_free, whatever comes back. PC_ERROR_INPUT where
@@ -68,10 +70,13 @@ void pc_chart_data_free(pc_chart_data *data);
 int64_t pc_chart_find_points(const pc_chart_data *data, int y_index, int panel, int series, bool is_published,
                              const pc_chart_point **first);
 
+/* Whether the point is in the ranges that the chart asks for. */
+bool pc_chart_is_within(const pc_chart_data *data, const pc_chart_point *point);
+
 /* Whether values of the column are fractions of one, which are shown in percent. */
 bool pc_chart_is_fraction(const pc_column *column);
 
-/* --- chart_axis.c: ranges, ticks, names --- */
+/* --- chart_axis.c: ranges, ticks --- */
 
 typedef struct pc_chart_tick {
     double at; /* a position on the axis */
@@ -94,6 +99,11 @@ void pc_chart_make_y_axis(const pc_chart_data *data, int y_index, double pixels,
 
 double pc_chart_position(const pc_chart_axis *axis, double value);
 
+/* Whether a position is on the axis. */
+bool pc_chart_is_on(const pc_chart_axis *axis, double position);
+
+/* --- chart_names.c: texts of columns and groups --- */
+
 /* A column's name in words, without the unit that some end in: "exposed tp" of exposed_tp_s. */
 void pc_chart_spell(const pc_column *column, char *text, size_t size);
 
@@ -115,6 +125,9 @@ typedef struct pc_look {
 /* Schedules have a look of their own, in all charts the same; all else the looks in their order. "v-half, full" is one
  * of v-half's variants: of its hue, but paler, with another shape and dashed. */
 pc_look pc_chart_look(const char *name, int number);
+
+/* Of the same series in another results file: the hue and another shape; `file` from 0, whose look it is. */
+pc_look pc_chart_look_in_file(pc_look look, int file);
 
 /* --- chart_layout.c: places, in pixels from the top left corner --- */
 
@@ -147,8 +160,10 @@ typedef struct pc_chart_layout {
     pc_chart_spot legend[PC_CHART_GROUPS_MAX + 1]; /* of every series, and then of "published" */
     double panels_top;                             /* of the first row of plots */
     double block_height;                           /* from a row of panels, of all y, to the one below it */
-    double below;                                  /* of a panel's last plot, for its numbers or names */
-    bool ticks_turned;                             /* whether the names at x are too long to stand upright */
+    char hidden[PC_CHART_LINE_SIZE];               /* about series that lie under others; empty: none do */
+    double hidden_y;
+    double below;      /* of a panel's last plot, for its numbers or names */
+    bool ticks_turned; /* whether the names at x are too long to stand upright */
     double x_label_y;
     pc_chart_axis y[PC_CHART_Y_MAX];
 } pc_chart_layout;
@@ -160,6 +175,12 @@ pc_chart_spot pc_chart_plot_spot(const pc_chart_layout *layout, int y_index, int
 
 /* Breaks a text at blanks into at most `most` lines of so many characters; the last has all that is left. */
 int pc_chart_wrap(const char *text, size_t characters, int most, char (*lines)[PC_CHART_LINE_SIZE]);
+
+/* --- chart_hidden.c: series that lie under others --- */
+
+/* A sentence about series that cannot be seen: all their points of one y, in all panels, lie upon those of a series
+ * that is drawn later. "zb-h1 lies under v-half in mfu". Empty if there are none, and for bars. */
+void pc_chart_name_hidden(const pc_chart_data *data, const pc_chart_layout *layout, char line[PC_CHART_LINE_SIZE]);
 
 /* --- chart_script.c --- */
 

@@ -102,8 +102,38 @@ static void add_texts(const picture *canvas) {
 
 /* --- the legend --- */
 
+/* A series in several files: how long its name is without the file's label, and which file it is of. */
+static size_t split_label(const pc_chart_groups *groups, int series, int *file) {
+    size_t length = strlen(groups->name[series]), most = 0;
+    *file = 0;
+    for (int i = 0; groups->files && i < groups->files->count; i++) {
+        size_t label = strlen(groups->files->label[i]);
+        bool ends = label <= length && strcmp(groups->name[series] + length - label, groups->files->label[i]) == 0;
+        if (!ends || label <= most) continue;
+        most = label;
+        *file = i;
+    }
+    return length > most + 2 ? length - most - 2 : 0; /* ", " */
+}
+
+/* The first series that differs by its file alone: they look alike. */
+static int first_alike(const pc_chart_groups *groups, int series, size_t length) {
+    int other_file;
+    for (int i = 0; i < series; i++)
+        if (split_label(groups, i, &other_file) == length && memcmp(groups->name[i], groups->name[series], length) == 0)
+            return i;
+    return series;
+}
+
 static pc_look look_of(const pc_chart_data *data, int series) {
-    return pc_chart_look(data->series.column_count ? data->series.name[series] : "", series);
+    const pc_chart_groups *groups = &data->series;
+    char name[PC_CHART_NAME_SIZE];
+    int file;
+    if (!groups->column_count) return pc_chart_look("", series);
+    if (!groups->files) return pc_chart_look(groups->name[series], series);
+    size_t length = split_label(groups, series, &file);
+    snprintf(name, sizeof name, "%.*s", (int)length, groups->name[series]);
+    return pc_chart_look_in_file(pc_chart_look(name, first_alike(groups, series, length)), file);
 }
 
 static double mark_size(const pc_chart_data *data, int series) {
@@ -162,6 +192,9 @@ static pc_look published_look(const pc_chart_data *data, int series) {
 static void add_legend(const picture *canvas) {
     const pc_chart_data *data = canvas->data;
     if (!canvas->layout->has_legend) return;
+    if (canvas->layout->hidden[0])
+        add_text(canvas, canvas->layout->hidden, PC_CHART_MARGIN, canvas->layout->hidden_y,
+                 canvas->layout->width - PC_CHART_MARGIN - PC_CHART_MARGIN_RIGHT, PC_STYLE_TEXT_FONT, "left");
     for (int series = 0; series < data->series.count; series++) add_series_entry(canvas, series);
     if (!data->has_published) return;
     pc_chart_spot at = canvas->layout->legend[data->series.count];
@@ -254,20 +287,27 @@ static void add_note(const picture *canvas, const pc_chart_point *point) {
     pc_text_free(&title);
 }
 
-/* From left to right, from bottom to top. */
-static void add_bar(const picture *canvas, const pc_chart_point *point) {
+/* From left to right, from bottom to top, as far as the axis goes; false if nothing of it is on the axis. */
+static bool add_bar(const picture *canvas, const pc_chart_point *point) {
+    const pc_chart_axis *axis = &canvas->layout->y[point->y_index];
     double slot = BARS_PART / canvas->data->series.count;
     double left =
         pc_chart_position(&canvas->x_axis, point->x) - BARS_PART / 2 + slot * (point->series + (1 - BAR_PART) / 2);
-    pc_text_printf(canvas->script, "%.9g %.9g %.9g %.9g\n", left, left + slot * BAR_PART, fmin(point->y, 0),
-                   fmax(point->y, 0));
+    double end = pc_chart_position(axis, point->y), start = axis->is_log ? axis->low : 0;
+    double bottom = fmax(fmin(start, end), axis->low), top = fmin(fmax(start, end), axis->high);
+    if (bottom > top) return false;
+    pc_text_printf(canvas->script, "%.9g %.9g %.9g %.9g\n", left, left + slot * BAR_PART, bottom, top);
+    return true;
 }
 
-static void add_point(const picture *canvas, const pc_chart_point *point) {
-    double at = pc_chart_position(&canvas->x_axis, point->x);
+/* False if it is not on the axes, where gnuplot draws lines alone. */
+static bool add_point(const picture *canvas, const pc_chart_point *point) {
+    const pc_chart_axis *axis = &canvas->layout->y[point->y_index];
+    double at = pc_chart_position(&canvas->x_axis, point->x), high = pc_chart_position(axis, point->y);
     if (canvas->data->chart->style == PC_CHART_BARS)
         at += BARS_PART / canvas->data->series.count * (point->series + 0.5) - BARS_PART / 2;
-    pc_text_printf(canvas->script, "%.9g %.9g\n", at, point->y);
+    pc_text_printf(canvas->script, "%.9g %.9g\n", at, high);
+    return pc_chart_is_on(&canvas->x_axis, at) && pc_chart_is_on(axis, high);
 }
 
 /* On bars, of whatever colour, a white ground. */
@@ -301,15 +341,15 @@ static void add_points(const picture *canvas, const pc_chart_point *first, int64
              first->series);
     pc_text_printf(canvas->script, "$%s << EOD\n", name);
     pc_svg_begin_plot(canvas->notes, name, is_bars ? "polygon" : "use");
+    int64_t drawn = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (is_bars)
-            add_bar(canvas, &first[i]);
-        else
-            add_point(canvas, &first[i]);
-        add_note(canvas, &first[i]);
+        bool is_seen = is_bars ? add_bar(canvas, &first[i]) : add_point(canvas, &first[i]);
+        if (is_seen) add_note(canvas, &first[i]);
+        drawn += is_seen || !is_bars;
     }
     pc_text_printf(canvas->script, "EOD\n");
     pc_svg_end_plot(canvas->notes);
+    if (drawn == 0) return; /* gnuplot warns of a plot without a point */
     if (is_bars)
         add_how_bars(canvas, first, name, plot);
     else
@@ -340,7 +380,7 @@ void pc_chart_add_script(const pc_chart_data *data, const pc_chart_layout *layou
                          pc_svg_notes *notes) {
     picture canvas = {.data = data, .layout = layout, .path = path, .script = script, .notes = notes};
     pc_picture_begin(script, path, layout->width, layout->height);
-    pc_text_printf(script, "set multiplot\nunset key\n");
+    pc_text_printf(script, "set multiplot\nunset key\nset clip two\n");
     add_texts(&canvas);
     add_legend(&canvas);
     for (int panel = 0; panel < data->panels.count; panel++) {

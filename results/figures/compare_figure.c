@@ -14,6 +14,7 @@
 enum {
     BAR_HEIGHT = 26,
     WIDTH = 900,
+    NAME_SIZE = 2 * PC_LABEL_SIZE,
     NAMES_MOST = 44, /* characters left of a bar */
     MARGIN_LEFT = 330,
     MARGIN_TOP = 66,
@@ -22,7 +23,7 @@ enum {
 };
 
 typedef struct bar {
-    char name[2 * PC_LABEL_SIZE], values[96];
+    char name[NAME_SIZE], values[96];
     double percent;
 } bar;
 
@@ -38,14 +39,18 @@ static double number_in(const pc_column *column, const pc_run_row *row) {
     return pc_field_is_real(&column->field) ? pc_column_real(column, row) : (double)pc_column_integer(column, row);
 }
 
+static const char *next_character(const char *at) {
+    do at++;
+    while (((unsigned char)*at & 0xC0) == 0x80);
+    return at;
+}
+
 /* The end of a long name says more than its start: what differs among runs stands there. */
-static void cut_start(const pc_text *name, char cut[2 * PC_LABEL_SIZE]) {
+static void cut_start(const pc_text *name, char cut[NAME_SIZE]) {
     const char *start = name->data ? name->data : "";
-    const size_t length = pc_utf8_length(start);
-    for (size_t i = NAMES_MOST; i < length + (length > NAMES_MOST); i++) do
-            start++;
-        while (((unsigned char)*start & 0xC0) == 0x80);
-    snprintf(cut, 2 * PC_LABEL_SIZE, "%s%s", length > NAMES_MOST ? "…" : "", start);
+    const size_t length = pc_utf8_length(start), left_out = length > NAMES_MOST ? length - NAMES_MOST + 1 : 0;
+    for (size_t i = 0; i < left_out; i++) start = next_character(start);
+    snprintf(cut, NAME_SIZE, "%s%s", left_out > 0 ? "…" : "", start);
 }
 
 static bool add_bar(const pc_comparison *c, const pc_difference *at, bool with_scenario, bool with_column, bars *of) {

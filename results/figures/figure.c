@@ -32,7 +32,8 @@ static const pc_figure_format *find_format(const char *path) {
 
 pc_code pc_figure_check_path(const char *path, pc_error *error) {
     if (find_format(path)) return PC_OK;
-    return pc_error_set_file(error, PC_ERROR_INPUT, path, "unknown ending; expected a file name that ends in .svg, .png or .pdf");
+    return pc_error_set_file(error, PC_ERROR_INPUT, path,
+                             "unknown ending; expected a file name that ends in .svg, .png or .pdf");
 }
 
 /* --- the picture --- */
@@ -141,9 +142,11 @@ pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_err
     pc_figure figure = {.timeline = timeline, .format = find_format(path), .notes = &notes};
     pc_text script = {0};
     code = make_script(&figure, path, &script, error);
+    if (!code && timeline->is_dark) pc_picture_darken(&script);
     if (!code) code = draw(&script, &notes, figure.format, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);
     pc_figure_block_free(&figure.repeated);
+    pc_figure_cut_free(&figure.cut);
     return code;
 }

@@ -20,6 +20,15 @@ extern "C" {
 /* Of a timeline that lays one run beside another: rows a device, the last of them empty. */
 enum { PC_TIMELINE_ROWS_BESIDE = 3 };
 
+/* Part of a timeline. Zeroed: all of it. */
+typedef struct pc_timeline_window {
+    bool has_time, has_devices, has_microbatches;
+    pc_time from_ps, to_ps; /* of the axis, cut at the trace's end; 0 <= from < to. Without: of microbatches, from their
+                             * first start to their last end; else all of it */
+    int first_device, last_device;
+    int32_t first_microbatch, last_microbatch; /* others are drawn pale */
+} pc_timeline_window;
+
 typedef struct pc_timeline {
     const char *title;             /* plain text */
     const char *subtitle;          /* plain text, may be NULL */
@@ -31,7 +40,9 @@ typedef struct pc_timeline {
     const pc_engine_trace *engine; /* where it has memory levels, the panel shows those; NULL: activations' */
     const char *memory_heading;    /* plain text; NULL: "Activation memory" */
     const pc_block *block;         /* of the same placement; NULL: no panel for it */
+    bool is_dark;                  /* light on a dark ground */
     bool explains_block;           /* with a block: a panel of its lifespans, and the stable phase marked */
+    pc_timeline_window window;     /* with one there is no panel for the block */
     bool memory;                   /* a panel for it; there is none where the trace has no levels */
     double memory_unit_bytes;      /* bytes in one unit of memory */
     const char *memory_unit;       /* "GiB"; plain text */
@@ -50,6 +61,7 @@ pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *err
  * the chunks. There are microbatch numbers where they fit, a legend and a title. And the memory of each device, on the
  * same axis: activations, or what the engine saw it hold, with a line at its capacity where that is less than twice the
  * peak. In svg every pass has a <title> and data- attributes that say what it is (docs/figures.md). */
+/* PC_ERROR_INPUT also where no pass is within the window. */
 pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_error *error);
 
 #ifdef __cplusplus

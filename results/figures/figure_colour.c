@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { SHADES_MAX = 6, WHITE = 0xFFFFFF, BLACK = 0x000000 };
+enum { SHADES_MAX = 6, WHITE = 0xFFFFFF, BLACK = 0x000000, DARK_GROUND = 0x2A2A2A };
 
 /* How much white a pale shade has: little enough to tell the kinds apart, enough to stand back. */
 #define PALE_PART 0.68
@@ -56,8 +56,12 @@ uint32_t pc_figure_fill_colour(const pc_timeline *timeline, int kind, int shade)
     return blend(kind_styles[kind].first, kind_styles[kind].last, part);
 }
 
-uint32_t pc_figure_pale(uint32_t fill) {
-    return blend(fill, WHITE, PALE_PART);
+uint32_t pc_figure_pale(const pc_timeline *timeline, uint32_t fill) {
+    return blend(fill, timeline->is_dark ? DARK_GROUND : WHITE, PALE_PART);
+}
+
+uint32_t pc_figure_pale_ink(const pc_timeline *timeline) {
+    return timeline->is_dark ? 0xA0A0A0 : 0x777777;
 }
 
 /* By the weights of Rec. 709 for the channels' light. */

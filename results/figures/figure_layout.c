@@ -34,14 +34,25 @@ static double plot_width(const pc_figure *figure) {
 
 /* --- what there is --- */
 
+static const pc_timeline_window *window_of(const pc_figure *figure) {
+    return &figure->timeline->window;
+}
+
+static int device_count(const pc_figure *figure) {
+    if (!window_of(figure)->has_devices) return figure->timeline->devices;
+    return window_of(figure)->last_device - window_of(figure)->first_device + 1;
+}
+
 static void begin_passes(pc_figure *figure) {
     const pc_timeline *timeline = figure->timeline;
     figure->passes = (pc_figure_panel){.name = "timeline",
                                        .label = timeline->time_unit,
                                        .unit = timeline->time_unit,
                                        .unit_ps = timeline->time_unit_ps,
-                                       .devices = timeline->devices,
+                                       .first_device = window_of(figure)->first_device,
+                                       .devices = device_count(figure),
                                        .trace = timeline->trace,
+                                       .window = window_of(figure)->has_microbatches ? window_of(figure) : NULL,
                                        .full = timeline->trace->pass_count};
 }
 
@@ -89,15 +100,33 @@ static void begin_memory(pc_figure *figure) {
                           .heading = timeline->memory_heading ? timeline->memory_heading : "Activation memory",
                           .label = timeline->time_unit,
                           .unit_ps = timeline->time_unit_ps,
-                          .devices = timeline->devices,
+                          .first_device = window_of(figure)->first_device,
+                          .devices = device_count(figure),
                           .trace = timeline->trace};
+}
+
+/* From here on there is nothing but what the window has. */
+static pc_code look_through_window(pc_figure *figure, pc_error *error) {
+    pc_time from, to;
+    pc_code code = pc_figure_window_times(figure->timeline, &from, &to, error);
+    if (!code) code = pc_figure_cut(figure->timeline, &figure->levels, from, to, &figure->cut, error);
+    if (code) return code;
+    figure->passes.trace = figure->memory.trace = &figure->cut;
+    figure->passes.full = figure->cut.pass_count;
+    figure->passes.begin = (double)from / figure->passes.unit_ps;
+    figure->passes.end = (double)to / figure->passes.unit_ps;
+    figure->levels.count = figure->cut.level_count;
+    figure->levels.device = figure->cut.level_device;
+    figure->levels.time_ps = figure->cut.level_time_ps;
+    figure->levels.bytes = figure->cut.level_bytes;
+    return PC_OK;
 }
 
 /* --- widths --- */
 
 static void choose_width(pc_figure *figure, double pixels_wanted) {
     double right = figure->has_memory ? PEAK_COLUMN : PC_FIGURE_MARGIN_RIGHT;
-    double width = ceil(figure->passes.end * pixels_wanted + PC_FIGURE_MARGIN_LEFT + right);
+    double width = ceil((figure->passes.end - figure->passes.begin) * pixels_wanted + PC_FIGURE_MARGIN_LEFT + right);
     figure->width = pc_figure_clamp(width, PC_FIGURE_WIDTH_USUAL, PC_FIGURE_WIDTH_MAX);
     figure->scale = fmax(1, figure->width / WIDTH_SCREEN);
     figure->margin_left = round(pc_figure_length(figure, PC_FIGURE_MARGIN_LEFT));
@@ -106,8 +135,9 @@ static void choose_width(pc_figure *figure, double pixels_wanted) {
 
 /* The memory's time axis is the timeline's. */
 static void choose_time_axis(pc_figure *figure) {
-    figure->passes.pixels_per_unit = plot_width(figure) / figure->passes.end;
+    figure->passes.pixels_per_unit = plot_width(figure) / (figure->passes.end - figure->passes.begin);
     figure->passes.right = figure->width - figure->margin_right;
+    figure->memory.begin = figure->passes.begin;
     figure->memory.end = figure->passes.end;
     figure->memory.pixels_per_unit = figure->passes.pixels_per_unit;
     figure->memory.right = figure->passes.right;
@@ -129,7 +159,7 @@ static void choose_cell_axis(pc_figure *figure) {
 
 /* As much of `together` as falls to each row, within limits; but all rows must fit into a picture. */
 static double row_height(const pc_figure *figure, double together, double least, double most) {
-    int devices = figure->timeline->devices;
+    int devices = device_count(figure);
     double height = pc_figure_length(figure, pc_figure_clamp(together / devices, least, most));
     height = fmin(height, (double)PC_FIGURE_PLOT_HEIGHT_MAX / devices);
     return height < 1 ? height : floor(height);
@@ -139,7 +169,7 @@ static void choose_rows(pc_figure *figure) {
     figure->block.row = row_height(figure, 260, 9, 30);
     figure->lifespans.row = figure->block.row;
     figure->passes.row = row_height(figure, 420, 20, 44);
-    figure->memory.row = row_height(figure, 256, 16, 56);
+    figure->memory.row = row_height(figure, 256, 32, 56);
 }
 
 /* Puts a panel at y, with so much above its plot; returns where the next may begin. */
@@ -157,6 +187,7 @@ static void place_panels(pc_figure *figure) {
     figure->legend_y = pc_figure_length(figure, has_subtitle ? LEGEND_Y_SUBTITLE : LEGEND_Y);
     double y = figure->legend_y + pc_figure_length(figure, LEGEND_BELOW);
     if (figure->has_block || figure->has_memory) figure->passes.heading = "Timeline";
+    if (figure->passes.window) figure->passes.heading = pc_figure_window_heading(figure);
     if (figure->stable.interval > 0) figure->passes.heading = pc_figure_stable_heading(figure);
     if (figure->has_memory) figure->passes.label = NULL; /* it stands below the memory */
     if (figure->has_block) y = place(figure, &figure->block, y, MARK_HEIGHT) + gap;
@@ -169,9 +200,13 @@ static void place_panels(pc_figure *figure) {
 pc_code pc_figure_lay_out(pc_figure *figure, pc_error *error) {
     begin_passes(figure);
     begin_memory(figure);
-    pc_code code = figure->timeline->block ? begin_block(figure, error) : PC_OK;
-    double pixels_wanted = pc_figure_survey_passes(&figure->passes);
-    if (code || figure->passes.end <= 0) return code;
+    bool has_window = pc_figure_has_window(figure->timeline);
+    pc_code code = figure->timeline->block && !has_window ? begin_block(figure, error) : PC_OK;
+    if (!code && has_window) code = look_through_window(figure, error);
+    if (code) return code;
+    double end = figure->passes.end, pixels_wanted = pc_figure_survey_passes(&figure->passes);
+    if (has_window) figure->passes.end = end;
+    if (figure->passes.end <= 0) return PC_OK;
     choose_width(figure, pixels_wanted);
     choose_rows(figure);
     choose_time_axis(figure);

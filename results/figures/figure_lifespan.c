@@ -60,12 +60,12 @@ void pc_figure_add_lifespans(const pc_figure *figure, pc_text *script) {
         if (add_bars(figure, shade, script) == 0) continue;
         pc_text_printf(&plot,
                        "%s$lifespans_%d using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1 noborder fillcolor rgb "
-                       "'#%06" PRIx32 "'",
+                       "0x%06" PRIx32,
                        plot.size ? ", " : "plot ", shade, fill);
         if (has_numbers)
             pc_text_printf(&plot,
                            ", $lifespans_%d using (($1+$2)/2.0):(($3+$4)/2.0):5 with labels center font '%s,%.4g' "
-                           "textcolor rgb '#%06" PRIx32 "'",
+                           "textcolor rgb 0x%06" PRIx32,
                            shade, figure->format->font,
                            pc_figure_font_size(figure, pc_figure_length(figure, NUMBER_FONT)), pc_figure_ink_on(fill));
     }

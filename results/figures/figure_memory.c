@@ -33,6 +33,15 @@ static int64_t highest_peak(const pc_figure_levels *levels) {
     return highest;
 }
 
+static int first_device(const pc_figure *figure) {
+    return figure->memory.first_device;
+}
+
+/* Behind the last. */
+static int end_device(const pc_figure *figure) {
+    return figure->memory.first_device + figure->memory.devices;
+}
+
 /* A capacity far above all peaks would leave no room for what there is to see. */
 static bool shows_capacity(const pc_figure *figure, int device, int64_t highest) {
     int64_t capacity = pc_memory_limit_of(figure->levels.capacity, device);
@@ -42,7 +51,7 @@ static bool shows_capacity(const pc_figure *figure, int device, int64_t highest)
 /* How high a band is: the highest peak, or a capacity that is shown above it. */
 static int64_t band_bytes(const pc_figure *figure, int64_t highest) {
     int64_t most = highest;
-    for (int d = 0; d < figure->memory.devices; d++) {
+    for (int d = first_device(figure); d < end_device(figure); d++) {
         int64_t capacity = pc_memory_limit_of(figure->levels.capacity, d);
         if (shows_capacity(figure, d, highest) && capacity > most) most = capacity;
     }
@@ -81,7 +90,7 @@ static int64_t add_step(const pc_figure *figure, pc_text *script, const curve *o
 static void add_curve(const pc_figure *figure, pc_text *script, const curve *of) {
     int device = figure->levels.device[of->first];
     int64_t level = 0;
-    add_point(figure, script, 0, 0, device);
+    pc_text_printf(script, "%.9g 0 %d\n", figure->memory.begin, device);
     for (int64_t i = of->first; i < of->last;) level = add_step(figure, script, of, &i, level);
     pc_text_printf(script, "%.9g %.9g %d\n%.9g 0 %d\n\n", figure->memory.end, in_memory_units(figure, level), device,
                    figure->memory.end, device);
@@ -107,7 +116,7 @@ static int add_curves(const pc_figure *figure, pc_text *script, const char *name
 
 static void add_bands(const pc_figure *figure, pc_text *script) {
     pc_text_printf(script, "$memory_bands << EOD\n");
-    for (int d = 0; d < figure->memory.devices; d++) pc_text_printf(script, "%d\n", d);
+    for (int d = first_device(figure); d < end_device(figure); d++) pc_text_printf(script, "%d\n", d);
     pc_text_printf(script, "EOD\n");
 }
 
@@ -126,7 +135,7 @@ static double add_rules(const pc_figure *figure, pc_text *script, double highest
     double step = rule_step(highest * distance / band);
     if (step >= highest) return 0;
     pc_text_printf(script, "$memory_rules << EOD\n");
-    for (int d = 0; d < figure->memory.devices; d++)
+    for (int d = first_device(figure); d < end_device(figure); d++)
         for (int i = 1; i * step < highest * 0.999; i++) pc_text_printf(script, "%.9g %d\n", i * step, d);
     pc_text_printf(script, "EOD\n");
     return step;
@@ -155,14 +164,20 @@ static const char *joint(int named, int count) {
     return named == count - 1 ? " and " : ", ";
 }
 
-static void name_each(const pc_figure_levels *levels, int64_t highest, int count, pc_text *text) {
+/* How the fill of those looks that reach the highest peak. */
+static const char *fill_word(const pc_figure *figure) {
+    return figure->timeline->is_dark ? "bright" : "dark";
+}
+
+static void name_each(const pc_figure *figure, int64_t highest, int count, pc_text *text) {
+    const pc_figure_levels *levels = &figure->levels;
     int named = 0;
     for (int64_t i = 0; i < levels->count;) {
         curve found = next_curve(levels, i);
         if (found.peak == highest) pc_text_printf(text, "%s%d", joint(named++, count), levels->device[i]);
         i = found.last;
     }
-    pc_text_printf(text, " (dark)");
+    pc_text_printf(text, " (%s)", fill_word(figure));
 }
 
 /* "device 3 (dark)"; "devices 0, 1 and 2 (dark)"; where they are many, how many. */
@@ -171,13 +186,13 @@ static void name_reaching(const pc_figure *figure, int64_t highest, int count, p
     if (count > 1 && count == devices)
         pc_text_printf(text, devices == 2 ? "both devices" : "all %d devices", count);
     else if (count > NAMED_MAX)
-        pc_text_printf(text, "%d devices (dark)", count);
+        pc_text_printf(text, "%d devices (%s)", count, fill_word(figure));
     else
-        name_each(&figure->levels, highest, count, text);
+        name_each(figure, highest, count, text);
 }
 
 static bool shows_any_capacity(const pc_figure *figure, int64_t highest) {
-    for (int d = 0; d < figure->memory.devices; d++)
+    for (int d = first_device(figure); d < end_device(figure); d++)
         if (shows_capacity(figure, d, highest)) return true;
     return false;
 }
@@ -215,7 +230,7 @@ static void add_curve_plots(pc_text *script, const char *name, const char *fill,
 static int add_capacities(const pc_figure *figure, pc_text *script, int64_t highest) {
     int count = 0;
     pc_text_printf(script, "$memory_capacities << EOD\n");
-    for (int d = 0; d < figure->memory.devices; d++) {
+    for (int d = first_device(figure); d < end_device(figure); d++) {
         if (!shows_capacity(figure, d, highest)) continue;
         pc_text_printf(script, "%.9g %d\n", in_memory_units(figure, pc_memory_limit_of(figure->levels.capacity, d)), d);
         count++;
@@ -226,7 +241,7 @@ static int add_capacities(const pc_figure *figure, pc_text *script, int64_t high
 
 void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
     int64_t highest = highest_peak(&figure->levels), band = band_bytes(figure, highest);
-    double top = band > 0 ? in_memory_units(figure, band) : 1, end = figure->memory.end;
+    double top = band > 0 ? in_memory_units(figure, band) : 1, begin = figure->memory.begin, end = figure->memory.end;
     add_bands(figure, script);
     int others = add_curves(figure, script, "others", highest, false);
     int reaching = add_curves(figure, script, "highest", highest, true);
@@ -236,21 +251,21 @@ void pc_figure_add_memory(const pc_figure *figure, pc_text *script) {
     add_second_line(figure, script, highest, reaching, step);
     pc_text_printf(script, "y(level, device) = device + %.2f - %.2f * level / %.9g\n", BAND_BOTTOM, BAND_HEIGHT, top);
     pc_text_printf(script,
-                   "plot $memory_bands using (0):1:(0):(%.9g):(y(%.9g,$1)):(y(0,$1)) with boxxyerror "
+                   "plot $memory_bands using (%.9g):1:(%.9g):(%.9g):(y(%.9g,$1)):(y(0,$1)) with boxxyerror "
                    "fillstyle solid 1 noborder fillcolor rgb '#e2e2e2'",
-                   end, top);
+                   begin, begin, end, top);
     if (others) add_curve_plots(script, "others", "#c7e6dc", "#4d9c82");
     if (reaching) add_curve_plots(script, "highest", "#5dbd9d", "#00634a");
     if (step > 0)
         pc_text_printf(script,
-                       ", $memory_rules using (0):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 0.6 "
+                       ", $memory_rules using (%.9g):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 0.6 "
                        "linecolor rgb '#ffffff'",
-                       end);
+                       begin, end - begin);
     if (capacities)
         pc_text_printf(script,
-                       ", $memory_capacities using (0):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 1 "
+                       ", $memory_capacities using (%.9g):(y($1,$2)):(%.9g):(0) with vectors nohead linewidth 1 "
                        "linecolor rgb '#c00000'",
-                       end);
+                       begin, end - begin);
     pc_text_printf(script,
                    ", $memory_peaks using (%.9g):1:2 with labels left offset screen %.6f,0 font '%s,%.4g' "
                    "textcolor rgb '#222222'\n",

@@ -48,16 +48,17 @@ typedef struct pc_figure_panel {
     const char *label;   /* of the time axis; NULL: none */
     const char *unit;    /* of times */
     double heading_y;
-    double top, row; /* of the plot; height of a device's row */
-    double right;    /* where the plot ends, as seen from the left edge of the picture */
-    double end;      /* of the time axis, in `unit_ps`; 0: there is nothing to draw */
-    double unit_ps;  /* what the trace's times are divided by */
+    double top, row;   /* of the plot; height of a device's row */
+    double right;      /* where the plot ends, as seen from the left edge of the picture */
+    double begin, end; /* of the time axis, in `unit_ps`; an end of 0: there is nothing to draw */
+    double unit_ps;    /* what the trace's times are divided by */
     double pixels_per_unit;
-    int devices;
+    int first_device, devices;
     const pc_replay_trace *trace;
-    int64_t full;                   /* the passes from this one on are drawn pale */
-    int64_t passes[PC_PASS_KINDS];  /* how many of each kind are drawn */
-    int number_font[PC_PASS_KINDS]; /* 0 where numbers do not fit */
+    int64_t full;                     /* the passes from this one on are drawn pale */
+    const pc_timeline_window *window; /* whose other microbatches are, too; NULL: none */
+    int64_t passes[PC_PASS_KINDS];    /* how many of each kind are drawn */
+    int number_font[PC_PASS_KINDS];   /* 0 where numbers do not fit */
 } pc_figure_panel;
 
 /* The changes of devices' memory, device by device and in each in the order of time. */
@@ -66,7 +67,7 @@ typedef struct pc_figure_levels {
     const int32_t *device;
     const pc_time *time_ps;
     const int64_t *bytes;
-    pc_memory_limit capacity;
+    pc_memory_limit capacity; /* of all devices */
 } pc_figure_levels;
 
 /* The time in which all devices do the same again every interval; an interval of 0: there is none. */
@@ -83,9 +84,10 @@ typedef struct pc_figure {
     bool has_block, has_lifespans, has_memory;
     pc_figure_panel block, lifespans, passes, memory;
     pc_figure_phase stable;
-    char stable_heading[128];
+    char timeline_heading[128];
     pc_figure_levels levels;
     pc_replay_trace repeated; /* the block and its repetitions; owned */
+    pc_replay_trace cut;      /* passes and levels in the window; owned */
     pc_svg_notes *notes;      /* what every pass says under the pointer */
 } pc_figure;
 
@@ -99,6 +101,26 @@ double pc_figure_length(const pc_figure *figure, double usual);
 /* Sizes and places of everything; makes `repeated`, which the caller frees. The panel of passes has end 0 if there
  * is nothing to draw. */
 pc_code pc_figure_lay_out(pc_figure *figure, pc_error *error);
+
+/* --- figure_window.c: part of a timeline --- */
+
+bool pc_figure_has_window(const pc_timeline *timeline);
+
+/* The heading of a timeline whose window has microbatches; the figure's own. */
+const char *pc_figure_window_heading(pc_figure *figure);
+
+/* Whether a pass is drawn pale beside the panel's others. */
+bool pc_figure_is_pale(const pc_figure_panel *panel, int64_t pass);
+
+/* From the first start to the last end, in picoseconds, of what the window is of. PC_ERROR_INPUT if no pass is in it.
+ */
+pc_code pc_figure_window_times(const pc_timeline *timeline, pc_time *from, pc_time *to, pc_error *error);
+
+/* The passes that are on the axis for a time, of the window's devices; and of `levels` those in between, with what each
+ * device holds when it begins. The caller frees it with pc_figure_cut_free, whatever comes back. */
+pc_code pc_figure_cut(const pc_timeline *timeline, const pc_figure_levels *levels, pc_time from, pc_time to,
+                      pc_replay_trace *cut, pc_error *error);
+void pc_figure_cut_free(pc_replay_trace *cut);
 
 /* --- figure_script.c: parts that all panels have --- */
 
@@ -125,8 +147,9 @@ int pc_figure_shade_count(const pc_timeline *timeline);
 int pc_figure_shade_of(const pc_timeline *timeline, int chunk);
 uint32_t pc_figure_fill_colour(const pc_timeline *timeline, int kind, int shade);
 
-/* Of repetitions: the same, in pale. */
-uint32_t pc_figure_pale(uint32_t fill);
+/* Of repetitions, and of what is outside of a window: the same, in pale, and the ink of numbers on it. */
+uint32_t pc_figure_pale(const pc_timeline *timeline, uint32_t fill);
+uint32_t pc_figure_pale_ink(const pc_timeline *timeline);
 
 /* Black or white, whichever stands out. */
 uint32_t pc_figure_ink_on(uint32_t fill);

@@ -50,7 +50,7 @@ static void add_swatch(const pc_figure *figure, pc_text *script, double x, uint3
     double y = figure->legend_y, size = pc_figure_length(figure, SWATCH);
     pc_text_printf(script,
                    "set object rectangle from screen %.6f,%.6f to screen %.6f,%.6f front fillstyle solid 1 noborder "
-                   "fillcolor rgb '#%06" PRIx32 "'\n",
+                   "fillcolor rgb 0x%06" PRIx32 "\n",
                    pc_figure_screen_x(figure, x), pc_figure_screen_y(figure, y + size / 2),
                    pc_figure_screen_x(figure, x + size), pc_figure_screen_y(figure, y - size / 2), colour);
 }
@@ -131,16 +131,19 @@ static void add_device_tics(const pc_figure *figure, const pc_figure_panel *pane
 }
 
 static void add_axes(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
+    double step = time_step(figure, panel);
     add_margins(figure, panel, script);
     pc_text_printf(script,
                    "set border 1 linewidth 0.8 linecolor rgb '" PC_STYLE_AXIS "'\n"
-                   "set xtics nomirror out scale 0.5 0,%.9g textcolor rgb '" PC_STYLE_QUIET "'\n"
-                   "set ytics nomirror scale 0 0,%d textcolor rgb '" PC_STYLE_QUIET "'\n"
+                   "set xtics nomirror out scale 0.5 %.9g,%.9g textcolor rgb '" PC_STYLE_QUIET "'\n"
+                   "set ytics nomirror scale 0 %d,%d textcolor rgb '" PC_STYLE_QUIET "'\n"
                    "set grid xtics back linetype 1 linecolor rgb '" PC_STYLE_GRID "' linewidth 0.8\n"
                    "set object rectangle from graph 0,0 to graph 1,1 behind fillstyle solid 1 noborder "
                    "fillcolor rgb '#f3f3f3'\n"
-                   "set xrange [0:%.9g]\nset yrange [%.1f:-0.5]\n",
-                   time_step(figure, panel), pc_figure_label_step(figure, panel), panel->end, panel->devices - 0.5);
+                   "set xrange [%.9g:%.9g]\nset yrange [%.1f:%.1f]\n",
+                   ceil(panel->begin / step - 1e-9) * step, step, panel->first_device,
+                   pc_figure_label_step(figure, panel), panel->begin, panel->end,
+                   panel->first_device + panel->devices - 0.5, panel->first_device - 0.5);
     if (figure->timeline->is_beside) add_device_tics(figure, panel, script);
     pc_text_printf(script, "set ylabel 'Device' textcolor rgb '" PC_STYLE_QUIET "'\n");
     if (panel->label) add_time_label(panel->label, script);

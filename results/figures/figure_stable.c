@@ -90,10 +90,10 @@ pc_code pc_figure_find_stable(const pc_timeline *timeline, pc_figure_phase *phas
 
 const char *pc_figure_stable_heading(pc_figure *figure) {
     const pc_figure_panel *panel = &figure->passes;
-    snprintf(figure->stable_heading, sizeof figure->stable_heading,
+    snprintf(figure->timeline_heading, sizeof figure->timeline_heading,
              "Timeline; shaded: the stable phase, which repeats itself every %.6g%s%.16s",
              (double)figure->stable.interval / panel->unit_ps, *panel->unit ? " " : "", panel->unit);
-    return figure->stable_heading;
+    return figure->timeline_heading;
 }
 
 enum { MARK_ABOVE = 9, MARK_TICK = 5 };

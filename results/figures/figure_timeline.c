@@ -51,7 +51,8 @@ double pc_figure_survey_passes(pc_figure_panel *panel) {
 
 static double pass_width(const pc_figure_panel *panel, int64_t i) {
     const pc_replay_trace *trace = panel->trace;
-    return (double)(trace->pass_end_ps[i] - trace->pass_start_ps[i]) / panel->unit_ps * panel->pixels_per_unit;
+    double start = fmax(in_units(panel, trace->pass_start_ps[i]), panel->begin);
+    return (fmin(in_units(panel, trace->pass_end_ps[i]), panel->end) - start) * panel->pixels_per_unit;
 }
 
 static bool number_fits(const pc_figure_panel *panel, int64_t i, int font) {
@@ -105,7 +106,7 @@ typedef struct colour_group {
 
 static bool is_in(const pc_figure *figure, const pc_figure_panel *panel, const colour_group *group, int64_t i) {
     const pc_pass *pass = &panel->trace->pass[i];
-    return pass->kind == group->kind && (i >= panel->full) == group->pale && is_drawn(panel->trace, i) &&
+    return pass->kind == group->kind && pc_figure_is_pale(panel, i) == group->pale && is_drawn(panel->trace, i) &&
            pc_figure_shade_of(figure->timeline, pass->chunk) == group->shade;
 }
 
@@ -117,10 +118,12 @@ typedef struct box_extent {
  * would do so with a second shape a pass. Passes too narrow to spare a pixel are drawn where they are. */
 static box_extent extent_of(const pc_figure_panel *panel, int64_t i) {
     const pc_replay_trace *trace = panel->trace;
-    box_extent exact = {in_units(panel, trace->pass_start_ps[i]), in_units(panel, trace->pass_end_ps[i])};
-    double scale = panel->pixels_per_unit;
-    if (pass_width(panel, i) < GAP_FROM) return exact;
-    return (box_extent){round(exact.left * scale) / scale, (round(exact.right * scale) - 1) / scale};
+    box_extent exact = {fmax(in_units(panel, trace->pass_start_ps[i]), panel->begin),
+                        fmin(in_units(panel, trace->pass_end_ps[i]), panel->end)};
+    double scale = panel->pixels_per_unit, begin = panel->begin;
+    if ((exact.right - exact.left) * scale < GAP_FROM) return exact;
+    return (box_extent){begin + round((exact.left - begin) * scale) / scale,
+                        begin + (round((exact.right - begin) * scale) - 1) / scale};
 }
 
 /* What a pass says under the pointer, and the same for programs. */
@@ -134,9 +137,10 @@ static void add_note(const pc_figure *figure, const pc_figure_panel *panel, int6
     int32_t stage = is_beside ? trace->pass_device[i] / PC_TIMELINE_ROWS_BESIDE : trace->pass_device[i];
     const char *whose = !is_beside ? "" : trace->pass_device[i] % PC_TIMELINE_ROWS_BESIDE ? "measured " : "simulated ";
     snprintf(attributes, sizeof attributes,
-             "class=\"pass\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
+             "class=\"%s\" data-panel=\"%s\" data-kind=\"%s\" data-microbatch=\"%" PRId32
              "\" data-chunk=\"%d\" data-stage=\"%" PRId32 "\" data-start=\"%.9g\" data-end=\"%.9g\"",
-             is_beside ? whose : panel->name, kind, pass->microbatch, pass->chunk, stage, start, end);
+             pc_figure_is_pale(panel, i) ? "pass pale" : "pass", is_beside ? whose : panel->name, kind,
+             pass->microbatch, pass->chunk, stage, start, end);
     snprintf(title, sizeof title, "%s%s of microbatch %" PRId32 ", chunk %d, stage %" PRId32 ": %.6g to %.6g%s%.32s",
              whose, kind, pass->microbatch, pass->chunk, stage, start, end, *panel->unit ? " " : "", panel->unit);
     pc_svg_add_note(figure->notes, attributes, title);
@@ -182,15 +186,15 @@ static void add_numbers(const pc_figure *figure, const pc_figure_panel *panel, p
 static void add_group_plots(const pc_figure *figure, const pc_figure_panel *panel, pc_text *plot,
                             const colour_group *group) {
     uint32_t fill = pc_figure_fill_colour(figure->timeline, group->kind, group->shade);
-    if (group->pale) fill = pc_figure_pale(fill);
+    if (group->pale) fill = pc_figure_pale(figure->timeline, fill);
     if (group->boxes == 0) return;
     pc_text_printf(plot,
                    "%s$boxes_%s using 1:3:1:2:($3-%.2f):($3+%.2f) with boxxyerror fillstyle solid 1 %s "
-                   "fillcolor rgb '#%06" PRIx32 "'",
+                   "fillcolor rgb 0x%06" PRIx32,
                    plot->size ? ", " : "plot ", group->name, ROW_FILL, ROW_FILL, group->border, fill);
     if (group->numbers == 0) return;
-    uint32_t ink = group->pale ? 0x777777 : pc_figure_ink_on(fill);
-    pc_text_printf(plot, ", $numbers_%s using 1:2:3 with labels center font '%s,%.4g' textcolor rgb '#%06" PRIx32 "'",
+    uint32_t ink = group->pale ? pc_figure_pale_ink(figure->timeline) : pc_figure_ink_on(fill);
+    pc_text_printf(plot, ", $numbers_%s using 1:2:3 with labels center font '%s,%.4g' textcolor rgb 0x%06" PRIx32,
                    group->name, figure->format->font, pc_figure_font_size(figure, panel->number_font[group->kind]),
                    ink);
 }
@@ -208,7 +212,7 @@ static void add_group(const pc_figure *figure, const pc_figure_panel *panel, pc_
  * chunk. */
 void pc_figure_add_passes(const pc_figure *figure, const pc_figure_panel *panel, pc_text *script) {
     pc_text plot = {0};
-    bool has_pale = panel->full < panel->trace->pass_count;
+    bool has_pale = panel->full < panel->trace->pass_count || panel->window;
     const char *border = has_pale ? "border linecolor rgb '#222222'" : "noborder";
     int shades = pc_figure_shade_count(figure->timeline);
     for (int i = 0; i < PC_PASS_KINDS * shades; i++) {

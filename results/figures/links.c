@@ -25,6 +25,7 @@ pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_erro
     pc_svg_notes notes = {.title = figure->title};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = make_script(figure, path, &script, &notes, error);
+    if (!code && figure->is_dark) pc_picture_darken(&script);
     if (!code) code = pc_picture_draw(&script, &notes, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);

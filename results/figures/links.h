@@ -18,7 +18,8 @@ typedef struct pc_links_figure {
     double time_unit_ps; /* picoseconds in one of it */
     pc_time end_ps;      /* until when time goes at least */
     const pc_engine_trace *trace;
-    int most; /* of a sort: the busiest, by the mean of load over bandwidth; 1 .. PC_LINKS_LIMIT */
+    bool is_dark; /* light on a dark ground */
+    int most;     /* of a sort: the busiest, by the mean of load over bandwidth; 1 .. PC_LINKS_LIMIT */
 } pc_links_figure;
 
 /* A panel for each sort of link, one below the other. In it every link is a band as high as its bandwidth, filled by

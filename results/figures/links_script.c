@@ -265,9 +265,9 @@ static void add_plots(const picture *canvas, int index) {
         char name[48];
         snprintf(name, sizeof name, "load_%d_%d", index, colour);
         if (!canvas->data->has_colour[colour] || add_pieces(canvas, index, colour, name) == 0) continue;
-        pc_text_printf(
-            &plot, ", $%s using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'",
-            name, pc_links_colour(colour));
+        pc_text_printf(&plot,
+                       ", $%s using 1:3:1:2:3:4 with boxxyerror fillstyle solid 1 noborder fillcolor rgb 0x%06" PRIx32,
+                       name, pc_links_colour(colour));
     }
     if (panel->scale > 1)
         pc_text_printf(

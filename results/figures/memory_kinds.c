@@ -182,10 +182,12 @@ static void add_axes(const picture *canvas, int panel, int device) {
     pc_text_printf(canvas->page.script,
                    "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
                    "set tmargin at screen %.6f\nset bmargin at screen %.6f\n"
-                   "set xrange [0:%.9g]\nset yrange [0:%.9g]\nset ylabel 'GiB' noenhanced\n",
+                   "set xrange [0:%.9g]\nset yrange [0:%.9g]\nset ylabel 'GiB' noenhanced textcolor rgb '" PC_STYLE_INK
+                   "'\n",
                    LEFT / canvas->page.width, (LEFT + COLUMNS) / canvas->page.width, 1 - top / canvas->page.height,
                    1 - (top + PLOT) / canvas->page.height, canvas->end_ps / PS_PER_MS, canvas->most_gib);
-    if (panel == canvas->panels - 1) pc_text_printf(canvas->page.script, "set xlabel 'Time [ms]' noenhanced\n");
+    if (panel == canvas->panels - 1)
+        pc_text_printf(canvas->page.script, "set xlabel 'Time [ms]' noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
 static double stacked_gib(const column bytes, int kind) {
@@ -219,9 +221,9 @@ static void add_panel(picture *canvas, int panel, int device) {
         if (canvas->has_kind[kind])
             pc_text_printf(canvas->page.script,
                            "$kind_%d_%d using 1:2 with filledcurves y=0 fillstyle solid 1 noborder fillcolor rgb "
-                           "'#%06" PRIx32 "', ",
+                           "0x%06" PRIx32 ", ",
                            panel, kind, colours[kind]);
-    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb '#%06x'\n", capacity,
+    pc_text_printf(canvas->page.script, "%.9g with lines linewidth 1.5 linecolor rgb 0x%06x\n", capacity,
                    (unsigned)CAPACITY_COLOUR);
     pc_text_printf(canvas->page.script, "unset label\nunset object\n");
 }
@@ -265,6 +267,7 @@ pc_code pc_figure_memory_kinds(const pc_memory_kinds_figure *figure, const char 
     pc_text script = {0};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = make_script(figure, path, &script, error);
+    if (!code && figure->is_dark) pc_picture_darken(&script);
     if (!code) code = pc_picture_draw(&script, NULL, path, error);
     pc_text_free(&script);
     return code;

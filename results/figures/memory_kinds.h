@@ -15,7 +15,8 @@ typedef struct pc_memory_kinds_figure {
     const char *title;    /* plain text */
     const char *subtitle; /* plain text, may be NULL */
     const pc_trace_record *record;
-    int most; /* stages: the fullest; 1 .. PC_MEMORY_KINDS_LIMIT */
+    bool is_dark; /* light on a dark ground */
+    int most;     /* stages: the fullest; 1 .. PC_MEMORY_KINDS_LIMIT */
 } pc_memory_kinds_figure;
 
 /* A panel for each stage, in their order, one below the other, all on one scale: GiB over time, the kinds one upon the

@@ -31,6 +31,14 @@ void pc_picture_add_text(const pc_picture_page *page, const char *text, double l
 /* Adds a square of a legend, `size` pixels wide, with its middle left there; colour: 0xRRGGBB. */
 void pc_picture_add_swatch(const pc_picture_page *page, double left, double top, double size, uint32_t colour);
 
+/* Of the colours of a light picture, that which takes its place in a dark one: greys change places, tints of the page
+ * become tints of the dark one, others stay, but lighter where they would not stand out. */
+uint32_t pc_dark_colour(uint32_t colour);
+
+/* Makes the whole script that of a dark picture. Colours written rgb '#...' change; those written as a number, rgb
+ * 0x..., stay: fills that carry numbers, and the ink on them. */
+void pc_picture_darken(pc_text *script);
+
 /* What to ask gnuplot for, for points of the same size in all formats. */
 double pc_picture_point_size(const char *path, double size);
 

@@ -27,5 +27,5 @@ void pc_picture_add_swatch(const pc_picture_page *page, double left, double top,
     add_place(page, left, top + size / 2);
     pc_text_printf(page->script, " to ");
     add_place(page, left + size, top - size / 2);
-    pc_text_printf(page->script, " front fillstyle solid 1 noborder fillcolor rgb '#%06" PRIx32 "'\n", colour);
+    pc_text_printf(page->script, " front fillstyle solid 1 noborder fillcolor rgb 0x%06" PRIx32 "\n", colour);
 }

@@ -17,13 +17,15 @@ extern "C" {
 /* Whether the name is one of a part: "map.tp=8,pp=4" of "map", "plan-1" of "plan". */
 bool pc_plan_row_is_of(const pc_run_row *row, const char *part);
 
+/* `is_dark`: light on a dark ground. */
+
 /* A square for each cell, its colour the throughput, dark the most; grey with a letter and the reason below where there
  * is no plan. PC_ERROR_INPUT if no row is a map's. */
-pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, const char *path, pc_error *error);
+pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error);
 
 /* A tornado: for each thing a bar to either side of plan 1's time a token, less of it and more, those first that matter
  * most. PC_ERROR_INPUT if no row is a change's, or plan 1 is not among the rows. */
-pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, const char *path, pc_error *error);
+pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -122,14 +122,14 @@ static double share_of(const map *of, const pc_run_row *row) {
 static void add_box(pc_text *script, int across, int down, unsigned colour) {
     pc_text_printf(script,
                    "set object rectangle from %d,%d to %d,%d fillstyle solid 1 border rgb '#ffffff' fillcolor rgb "
-                   "'#%06x'\n",
+                   "0x%06x\n",
                    across, down, across + 1, down + 1, colour);
 }
 
 static void add_words(pc_text *script, const char *words, int across, int down, unsigned colour) {
     pc_text_printf(script, "set label ");
     pc_gnuplot_add_string(script, words, 12);
-    pc_text_printf(script, " at %g,%g center noenhanced front textcolor rgb '#%06x'\n", across + 0.5, down + 0.5,
+    pc_text_printf(script, " at %g,%g center noenhanced front textcolor rgb 0x%06x\n", across + 0.5, down + 0.5,
                    colour);
 }
 
@@ -152,7 +152,7 @@ static void add_tics(const map *of, int side, const char *axis, pc_text *script)
         pc_gnuplot_add_string(script, of->value[side][i], 20);
         pc_text_printf(script, " %g", i + 0.5);
     }
-    pc_text_printf(script, ") scale 0 nomirror noenhanced\n");
+    pc_text_printf(script, ") scale 0 nomirror noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
 static void add_legend(const map *of, const pc_picture_page *page, double top) {
@@ -190,14 +190,14 @@ static void add_script(const map *of, const char *path, pc_text *script) {
     add_tics(of, 1, "y", script);
     pc_text_printf(script, "set xlabel ");
     pc_gnuplot_add_string(script, of->axis[0], TEXT_SIZE);
-    pc_text_printf(script, " noenhanced\nset ylabel ");
+    pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\nset ylabel ");
     pc_gnuplot_add_string(script, of->axis[1], TEXT_SIZE);
-    pc_text_printf(script, " noenhanced\n");
+    pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
     for (int64_t i = 0; i < of->count; i++) add_cell_box(of, &of->cells[i], script);
     pc_text_printf(script, "plot NaN notitle\n");
 }
 
-pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, const char *path, pc_error *error) {
+pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error) {
     map of;
     pc_text script = {0};
     pc_number_scope scope = {0};
@@ -207,6 +207,7 @@ pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, const char *pa
     if (!code && pc_number_scope_enter(&scope)) {
         add_script(&of, path, &script);
         pc_number_scope_leave(&scope);
+        if (is_dark) pc_picture_darken(&script);
         code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     } else if (!code) {
         code = pc_error_no_memory(error);

@@ -99,7 +99,9 @@ static void add_number(const bar *one, int place, pc_text *script) {
         fmax(0.0, fmax(isnan(one->change[0]) ? 0.0 : one->change[0], isnan(one->change[1]) ? 0.0 : one->change[1]));
     pc_text_printf(script, "set label ");
     pc_gnuplot_add_string(script, words, 40);
-    pc_text_printf(script, " at first %.6g,%d left offset character 0.7,0 noenhanced front\n", end, place);
+    pc_text_printf(script,
+                   " at first %.6g,%d left offset character 0.7,0 noenhanced front textcolor rgb '" PC_STYLE_INK "'\n",
+                   end, place);
 }
 
 static double reach_of_all(const tornado *of) {
@@ -115,7 +117,8 @@ static void add_axes(const tornado *of, double height, pc_text *script) {
                    BELOW / height);
     pc_text_printf(script,
                    "unset key\nset border 1 linecolor rgb '" PC_STYLE_AXIS "'\nset xrange [%.6g:%.6g]\nset yrange "
-                   "[%g:-0.5]\nset xtics nomirror out\nset xlabel 'Time a token against plan 1 [%%]'\nset grid x "
+                   "[%g:-0.5]\nset xtics nomirror out textcolor rgb '" PC_STYLE_INK
+                   "'\nset xlabel 'Time a token against plan 1 [%%]' textcolor rgb '" PC_STYLE_INK "'\nset grid x "
                    "linecolor rgb '" PC_STYLE_GRID "'\nset arrow from 0,graph 0 to 0,graph 1 nohead linecolor rgb "
                    "'" PC_STYLE_INK "' front\nset ytics (",
                    -1.1 * reach, 1.9 * reach, of->count - 0.5);
@@ -147,7 +150,7 @@ static void add_script(const tornado *of, const char *path, pc_text *script) {
     pc_text_printf(script, "plot NaN notitle\n");
 }
 
-pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, const char *path, pc_error *error) {
+pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error) {
     tornado of;
     pc_text script = {0};
     pc_number_scope scope = {0};
@@ -157,6 +160,7 @@ pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, const char
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(&of, path, &script);
     pc_number_scope_leave(&scope);
+    if (is_dark) pc_picture_darken(&script);
     code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     pc_text_free(&script);
     return code;

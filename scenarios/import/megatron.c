@@ -195,7 +195,7 @@ static void note_rest(pc_megatron_reader *r) {
 static pc_code refuse_config_json(const pc_megatron_reader *r) {
     for (int i = 0; i < r->arguments.count; i++) {
         const pc_argument *argument = &r->arguments.list[i];
-        if (strcmp(argument->name, "architectures")) continue;
+        if (strcmp(argument->name, "architectures") != 0) continue;
         return pc_error_refuse(r->error, r->arguments.file, argument->line, argument->name,
                                "a config.json of Hugging Face; expected arguments of Megatron-LM "
                                "(pipecast import hf reads it)");

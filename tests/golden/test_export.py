@@ -164,6 +164,21 @@ class Format(Export):
             at = [x for x in slices[event["pid"], event["tid"]] if x["ts"] <= event["ts"] < x["ts"] + x["dur"]]
             self.assertEqual(len(at), 1, event)
 
+    def check_in_nanoseconds(self, events, slices):
+        """As Perfetto's trace processor keeps them: times cut to whole nanoseconds. Slices of a track still do not overlap, which
+        would nest them, and an arrow's end lies in the slice that it lies in to the picosecond; one shorter than that has none."""
+        def cut(time):
+            return int(time * 1000)
+        for of_thread in slices.values():
+            of_thread = sorted(of_thread, key=lambda event: (event["ts"], event["dur"]))
+            for a, b in zip(of_thread, of_thread[1:]):
+                self.assertLessEqual(cut(a["ts"]) + cut(a["dur"]), cut(b["ts"]))
+        for event in events:
+            if event["ph"] in "sf":
+                inside = [x for x in slices[event["pid"], event["tid"]] if x["ts"] <= event["ts"] < x["ts"] + x["dur"]]
+                in_cut = [x for x in slices[event["pid"], event["tid"]] if cut(x["ts"]) <= cut(event["ts"]) < cut(x["ts"]) + cut(x["dur"])]
+                self.assertIn(in_cut, ([], inside) if cut(inside[0]["dur"]) == 0 else (inside,), event)
+
     def check_format(self, trace):
         events = trace["traceEvents"]
         names, slices = {}, collections.defaultdict(list)
@@ -186,6 +201,7 @@ class Format(Export):
         wanted.update({stages + 1: "links"} if any(event.get("cat") == "flow" for event in events) else {})
         self.assertEqual(processes, wanted)
         self.check_arrows(events, slices)
+        self.check_in_nanoseconds(events, slices)
         return events, names
 
 

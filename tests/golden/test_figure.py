@@ -175,7 +175,7 @@ class Figures(Drawn):
              ["--x", "microbatch", "--y", "mfu", *out]),
             ("figure: --y: 'schedule' is text; expected a column of numbers", ["--x", "pp", "--y", "schedule", *out]),
             ("figure: --y: not given; expected a column, as a chart has both x and y", ["--x", "pp", *out]),
-            ("figure: --x: not given; expected a column, as a chart has both x and y", ["--title", "T", *out]),
+            ("figure: --x: not given; expected a column, as a chart has both x and y", ["--style", "bars", *out]),
             ("figure: --style: 'pie'; expected points, lines or bars", ["--x", "pp", "--y", "mfu", "--style", "pie", *out]),
             ("figure: --y: more than 4 columns; expected at most that many",
              ["--x", "pp", "--y", "pp,tp,dp,mfu,hfu", *out]),
@@ -249,6 +249,111 @@ class Figures(Drawn):
         one, two = (re.sub('data-run="[0-9]+"', "", path.read_text()) for path in
                     (self.folder / "z.svg", self.draw("bars")))
         self.assertEqual(one, two)  # but for the numbers of the runs
+
+
+class Views(Drawn):
+    """Ranges, windows, several files, dark pictures."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.other = str(cls.folder / "other.h5")
+        (cls.folder / "slow").mkdir()
+        (cls.folder / "slow/small.yaml").write_text(SCENARIO.replace("F: 10 ms", "F: 15 ms"))
+        done = run("run", str(cls.folder / "slow/small.yaml"), "-o", cls.other, "--format", "csv")
+        assert done.returncode == 0, done
+        cls.other_rows = list(csv.DictReader(io.StringIO(done.stdout)))
+
+    def said(self, path, word="point"):
+        return [shape.find(SVG + "title").text for shape in self.shapes(path, word)]
+
+    def texts(self, path):
+        return {text.text for text in xml.parse(path).iter(SVG + "text")}
+
+    def test_several_files(self):
+        """A point for every row of both, and both names in the legend; in their order."""
+        own = ["--x", "microbatches", "--y", "iteration_s", "--series", "schedule,model", "--style", "points"]
+        path = self.draw(self.other, *own)
+        expected = collections.Counter(
+            f"{row['name']}: microbatches {row['microbatches']}, iteration_s {float(row['iteration_s']):.6g} s"
+            for row in self.rows + self.other_rows)
+        self.assertEqual(collections.Counter(self.said(path)), expected)
+        self.assertLessEqual({"1f1b, C, r", "1f1b, C, other"}, self.texts(path))
+        labelled = self.texts(self.draw(self.other, *own, "--label", "fast", "--label", "slow"))
+        self.assertLessEqual({"1f1b, C, fast", "v-min, C, slow"}, labelled)
+        both = self.draw(self.other, "bubbles")
+        self.assertEqual(len(self.said(both)), 2 * len(self.said(self.draw("bubbles", name="one.svg"))))
+
+    def test_ranges(self):
+        """Points within are those that say something; a line to one outside stays."""
+        own = ["--x", "microbatches", "--y", "iteration_s", "--series", "schedule", "--panels", "model"]
+        for style in ("points", "lines"):
+            path = self.draw(*own, "--style", style, "--x-range", "2:4", "--y-range", ":0.2", "--log", "xy")
+            expected = {f"{row['name']}: microbatches {row['microbatches']}, iteration_s {float(row['iteration_s']):.6g} s"
+                        for row in self.rows if int(row["microbatches"]) <= 4 and float(row["iteration_s"]) <= 0.2}
+            self.assertEqual(set(self.said(path)), expected)
+            self.assertTrue(0 < len(expected) < len(self.rows))
+        bars = self.draw("bars", "--y-range", "0.05:0.1")
+        self.assertTrue(self.said(bars))
+
+    def test_labels(self):
+        path = self.draw("bubbles", "--title", "T & U", "--x-label", "along <x>", "--y-label", "up", "--y-label", "down")
+        self.assertLessEqual({"T & U", "along <x>", "up", "down"}, self.texts(path))
+        self.assertIn("Times", self.texts(self.draw("a.1f1b.m4", "--title", "Times")))
+
+    def test_windows(self):
+        """Of passes those that overlap the window, on its devices, saying their whole times."""
+        trace = run("export", self.results, "--run", "a.1f1b.m4", "--to", "csv").stdout
+        passes = [(event["kind"], event["microbatch"], event["device"], int(event["start_ps"]) / 1e9, int(event["end_ps"]) / 1e9)
+                  for event in csv.DictReader(io.StringIO(trace)) if event["event"] == "pass"]
+        def drawn(*window):
+            shapes = self.shapes(self.draw("a.1f1b.m4", *window), "pass")
+            return sorted((shape.get("data-kind"), shape.get("data-microbatch"), shape.get("data-stage"),
+                           float(shape.get("data-start")), float(shape.get("data-end"))) for shape in shapes)
+        self.assertEqual(drawn("--time", "25ms:0.06"), sorted(one for one in passes if one[3] < 60 and one[4] > 25))
+        self.assertEqual(drawn("--stages", "1"), sorted(one for one in passes if one[2] == "1"))
+        of = [one for one in passes if one[1] in "12"]
+        start, end = min(one[3] for one in of), max(one[4] for one in of)
+        self.assertEqual(drawn("--microbatches", "1:2"), sorted(one for one in passes if one[3] < end and one[4] > start))
+        self.assertIn("Timeline: microbatches 1 to 2; others pale", self.texts(self.folder / "f.svg"))
+
+    def test_dark(self):
+        """The ground is dark, nothing is left of the light one's ink, and passes have the colours that they had."""
+        for name in ("bubbles", "bars", "a.1f1b.m4"):
+            light, dark = (self.draw(name, *option, name=f"{len(option)}.svg").read_text() for option in ((), ("--dark",)))
+            self.assertIn("#171717", dark.lower())
+            self.assertNotIn("#ffffff", dark.lower())
+            for ink in ("rgb( 34,  34,  34)", "rgb( 68,  68,  68)"):
+                self.assertNotIn(ink, dark)
+        fills = [{shape.get("fill") for shape in self.shapes(self.folder / name, "pass")
+                  if shape.get("data-panel") == "timeline"} for name in ("0.svg", "1.svg")]
+        self.assertEqual(*fills)
+        self.assertEqual(self.draw("bars", "--dark", name="x.pdf").read_bytes()[:5], b"%PDF-")
+
+    def test_what_is_refused(self):
+        out = ["-o", "refused.svg"]
+        cases = [
+            ("none.h5: No such file or directory; expected a results file", ["none.h5", "--x", "pp", "--y", "mfu", *out]),
+            ("figure: a timeline is of one results file, and there are 2; expected one, or a chart of all", [self.other, *out]),
+            ("figure: two files are called 'a'; expected a different --label for each",
+             [self.other, "bars", "--label", "a", "--label", "a", *out]),
+            ("figure: --label: 1 label, 2 files; expected one a file", [self.other, "bars", "--label", "a", *out]),
+            ("figure: --x-range: 9 to 5 has no length; expected the smaller end first", ["bubbles", "--x-range", "9:5", *out]),
+            ("figure: --x-range: '5'; expected LOW:HIGH, LOW: or :HIGH", ["bubbles", "--x-range", "5", *out]),
+            ("nothing to draw: of 18 runs none has a point within the ranges that are asked for; expected wider ones",
+             ["bubbles", "--x-range", "5:7", *out]),
+            ("figure: --log: 'z'; expected x, y or xy", ["bubbles", "--log", "z", *out]),
+            ("figure: --time is of timelines, and a chart is none; expected it beside a run", ["bars", "--time", "0:1", *out]),
+            ("figure: --log is of charts, and a timeline is none; expected it beside a chart",
+             ["a.1f1b.m4", "--log", "x", *out]),
+            ("figure: --time: '1:0' has no length; expected the earlier end first", ["a.1f1b.m4", "--time", "1:0", *out]),
+            ("figure: --stages: 2: out of range; expected a whole number from 0 to 1", ["a.1f1b.m4", "--stages", "0:2", *out]),
+        ]
+        for message, arguments in cases:
+            done = run("figure", self.results, *arguments, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+            self.assertTrue(done.stderr.endswith(message + "\n"), done.stderr)
+            self.assertFalse((self.folder / "refused.svg").exists())
 
 
 LINKS = """
