@@ -1,5 +1,5 @@
 """Signals that end the command, at its n-th open, write, sync, close, link and rename, and at moments drawn by a seed: the file
-that was there stands, or the new one whole; no other file is left but the journal, which `run` says, and from which the same
+that was there stands, or the new one whole; no other file is left but the journal, which `run` and `plan` say, and from which the same
 command goes on. Signals that are ignored stay so.
 
 usage: test_signals.py PIPECAST SOURCE_ROOT FAULT_LIBRARY
@@ -22,16 +22,17 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 KINDS = ("open", "write", "sync", "close", "link", "rename", "spawn")
 FEW, MANY = 1, 16
 MOMENTS = 6 if IS_QUICK else 120
-SAID = (rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n")
+SAID = {"run": rb"pipecast: interrupted: \d+ of \d+ runs to do are done and kept in r\.h5\.journal; the same command goes on\n",
+        "plan": rb"pipecast: interrupted: what was worked out is kept in r\.h5\.journal; the same command goes on\n"}
 
 
 class Signals(FaultTest):
     def check(self, sweep, number, status, err, where):
-        """`run` says a line where it was under way; it ends by the signal, or with its work, where that was done."""
+        """`run` and `plan` say a line where they were under way; it ends by the signal, or with its work, where that was done."""
         self.assertIn(status, (-number, sweep.good.status), where)
         self.assertIsNone(sweep.left_over(files_of(sweep.folder)), where)
         if err:
-            self.assertRegex(err, b"^" + SAID + b"$", where)
+            self.assertRegex(err, b"^" + SAID[sweep.case.arguments[0]] + b"$", where)
         self.assertTrue(sweep.goes_on(), f"{where}: then does not go on")
 
     def test_at_calls(self):

@@ -583,8 +583,8 @@ class Numbers(Command):
             (f"--pp: 4..16: behind one number, which says neither step nor ratio; {shape}", ["--pp", "2,4..16"]),
             ("--pp: 4..20: goes from 16 to 32; expected one of these at its end", ["--pp", "1,2,4..20"]),
             (f"--pp: 8..2: runs backwards; {shape}", ["--pp", "8..2"]),
-            ("--gpus: 512..16384: more than 4096 values; expected fewer, as of 512..16384x2, which doubles",
-             ["--gpus", "512..16384"]),
+            ("--gpus: 512..16385: more than 4096 values; expected fewer, as of 512..16384x2, which doubles",
+             ["--gpus", "512..16385"]),
             ("--pp: 4 twice; expected values that differ", ["--pp", "1..4,4"]),
             ("--samples: 1k: may mean thousands or 1024s; expected a whole number from 0 to 1000000", ["--samples", "1k"]),
             ("--price: $2.10/day: unknown unit '/day'; expected a price above zero of a GPU-hour such as 2.10, $2.10/h or 2.10 "
