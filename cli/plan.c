@@ -327,6 +327,7 @@ static void say_seconds(const session *s) {
 
 static void close_session(session *s, bool is_complete) {
     for (int64_t i = 0; s->rows && i < s->answer.count; i++) pc_free((char *)s->rows[i].command);
+    for (int64_t i = 0; s->jobs && i < s->answer.count; i++) plan_job_free(&s->jobs[i]);
     pc_results_discard(s->writer);
     pc_plan_answer_free(&s->answer);
     plan_parts_free(&s->parts);
@@ -334,7 +335,6 @@ static void close_session(session *s, bool is_complete) {
     pc_run_profiles_close(&s->searched);
     pc_run_profiles_close(&s->planned);
     pc_plan_scenario_free(s->scenario);
-    for (int64_t i = 0; s->jobs && i < s->answer.count; i++) plan_job_free(&s->jobs[i]);
     pc_free(s->jobs);
     pc_free(s->rows);
 }
