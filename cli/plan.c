@@ -370,8 +370,8 @@ static pc_code answer_questions(session *s, pc_error *error) {
 /* By the first rank. A results file that cannot come to its place is the one error with which there is a table. */
 static pc_code give_answer(session *s, bool *is_complete, pc_error *error) {
     pc_code code = commit_results(s, error);
-    *is_complete = !code || code == PC_ERROR_INPUT; /* the results stand beside it then: nothing is left to go on with */
-    if (code == PC_ERROR_INPUT) print_plans(s, NULL); /* another file stands where the results should */
+    *is_complete = !code || code == PC_ERROR_INPUT;
+    if (code == PC_ERROR_INPUT) print_plans(s, NULL); /* another file stands where the results should: beside it */
     if (code) return code;
     return s->request->writer ? write_plans(s, error) : print_plans(s, error);
 }
