@@ -60,16 +60,6 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* ---- what is written ---- */
 
-static pc_code write_file(const import_request *r, const pc_text *text, pc_error *error) {
-    pc_replacement replacement;
-    pc_code code = pc_replacement_begin(r->output, &replacement, error);
-    if (code) return code;
-    code = pc_replacement_write(&replacement, text->data, text->size, error);
-    if (!code) return pc_replacement_commit(&replacement, error);
-    pc_replacement_discard(&replacement);
-    return code;
-}
-
 /* Before the work is done. */
 static pc_code check_output(const import_request *r, pc_error *error) {
     pc_code code = PC_OK;
@@ -84,7 +74,7 @@ static int answer(const import_format *format, const import_request *r) {
     pc_code code = check_output(r, &error);
     if (!code) code = format->function(r, &text, &error);
     if (!code && text.failed) code = pc_error_no_memory(&error);
-    if (!code && r->output) code = write_file(r, &text, &error);
+    if (!code && r->output) code = pc_replacement_put(r->output, text.data, text.size, &error);
     if (!code && !r->output) (void)fwrite(text.data, 1, text.size, stdout); /* finish_output looks at the stream */
     pc_text_free(&text);
     return code ? report(&error) : finish_output(EXIT_DONE);

@@ -65,19 +65,9 @@ pc_code plan_job_take_order(const pc_run_spec *spec, const pc_run_row *row, cons
     return code == PC_ERROR_INPUT ? PC_OK : code;
 }
 
-static pc_code save(const char *path, const char *data, size_t size, pc_error *error) {
-    pc_replacement replacement;
-    pc_code code = pc_replacement_begin(path, &replacement, error);
-    if (code) return code;
-    code = pc_replacement_write(&replacement, data, size, error);
-    if (!code) return pc_replacement_commit(&replacement, error);
-    pc_replacement_discard(&replacement);
-    return code;
-}
-
 pc_code plan_job_save(const plan_job *job, const pc_text *text, pc_error *error) {
-    pc_code code = job->csv_name ? save(job->csv, job->order, strlen(job->order), error) : PC_OK;
-    return code ? code : save(job->path, text->data, text->size, error);
+    pc_code code = job->csv_name ? pc_replacement_put(job->csv, job->order, strlen(job->order), error) : PC_OK;
+    return code ? code : pc_replacement_put(job->path, text->data, text->size, error);
 }
 
 void plan_job_free(plan_job *job) {

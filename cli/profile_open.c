@@ -43,21 +43,11 @@ bool profile_is_text(const char *path) {
     return ends_in(path, ".csv");
 }
 
-static pc_code save_text(const pc_text *text, const char *path, pc_error *error) {
-    pc_replacement replacement;
-    pc_code code = pc_replacement_begin(path, &replacement, error);
-    if (code) return code;
-    code = pc_replacement_write(&replacement, text->data, text->size, error);
-    if (!code) return pc_replacement_commit(&replacement, error);
-    pc_replacement_discard(&replacement);
-    return code;
-}
-
 pc_code profile_save(const pc_profile *profile, const char *path, pc_error *error) {
     if (!profile_is_text(path)) return pc_profile_write(profile, path, error);
     pc_text text = {0};
     pc_code code = pc_profile_text_write(profile, &text, error);
-    if (!code) code = save_text(&text, path, error);
+    if (!code) code = pc_replacement_put(path, text.data, text.size, error);
     pc_text_free(&text);
     return code;
 }

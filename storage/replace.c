@@ -414,6 +414,16 @@ void pc_replacement_discard(pc_replacement *replacement) {
     release(replacement);
 }
 
+pc_code pc_replacement_put(const char *path, const void *bytes, size_t size, pc_error *error) {
+    pc_replacement replacement;
+    pc_code code = pc_replacement_begin(path, &replacement, error);
+    if (code) return code;
+    code = pc_replacement_write(&replacement, bytes, size, error);
+    if (!code) return pc_replacement_commit(&replacement, error);
+    pc_replacement_discard(&replacement);
+    return code;
+}
+
 pc_code pc_replacement_probe(const char *path, pc_error *error) {
     pc_replacement replacement;
     pc_code code = pc_replacement_begin(path, &replacement, error);

@@ -58,6 +58,9 @@ void pc_replacement_guard(pc_replacement *replacement, const pc_standing *standi
  * PC_ERROR_INPUT says so. Ends the replacement. */
 pc_code pc_replacement_commit(pc_replacement *replacement, pc_error *error);
 
+/* All of that for a file whose bytes are at hand. */
+pc_code pc_replacement_put(const char *path, const void *bytes, size_t size, pc_error *error);
+
 /* For who is about to end the process: returns when no file stands under a temporary name, and lets none come to.
  * Signals that end it wait for that by themselves, where they are not taken by another thread. */
 void pc_replacement_stop(void);

@@ -199,13 +199,3 @@ pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error) {
     snprintf(seal, sizeof seal, SEAL_PREFIX "%016" PRIx64 "\n", hash);
     return pc_replacement_write(replacement, seal, SEAL_SIZE, error);
 }
-
-pc_code pc_sealed_put(const char *path, const char *image, size_t size, pc_error *error) {
-    pc_replacement replacement;
-    pc_code code = pc_replacement_begin(path, &replacement, error);
-    if (code) return code;
-    code = pc_replacement_write(&replacement, image, size, error);
-    if (!code) return pc_replacement_commit(&replacement, error);
-    pc_replacement_discard(&replacement);
-    return code;
-}

@@ -46,7 +46,4 @@ pc_code pc_sealed_image(hid_t file, const char *path, char **image, size_t *size
 /* The same of a file on the disk that HDF5 has closed: its seal is appended to it. */
 pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error);
 
-/* Puts them at the path in one step (replace.h). */
-pc_code pc_sealed_put(const char *path, const char *image, size_t size, pc_error *error);
-
 #endif

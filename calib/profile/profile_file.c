@@ -81,7 +81,7 @@ pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     pc_code code = make_image(profile, path, &image, &size, error);
     pc_h5_quiet_end(quiet);
-    if (!code) code = pc_sealed_put(path, image, size, error);
+    if (!code) code = pc_replacement_put(path, image, size, error);
     pc_free(image);
     return code;
 }

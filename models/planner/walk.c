@@ -65,7 +65,7 @@ static plan_frame_bound *rest_of(const plan_search *search, int64_t number) {
     return is_noted ? &search->frames[number / search->numbers.variants / search->numbers.of_frame] : NULL;
 }
 
-/* What is turned away for now, of which none is better than this. */
+/* What this pass turns away: none of it is better than this rank. */
 static void note_rest(const plan_search *search, const plan_rank *rank) {
     plan_frame_bound *x = rest_of(search, rank->number);
     if (x && rank->key[0] < x->rest) x->rest = rank->key[0];

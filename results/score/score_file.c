@@ -128,7 +128,7 @@ pc_code pc_score_file_write(const pc_score *score, const char *path, pc_error *e
     pc_h5_quiet quiet = pc_h5_quiet_begin();
     pc_code code = make_image(score, path, &image, &size, error);
     pc_h5_quiet_end(quiet);
-    if (!code) code = pc_sealed_put(path, image, size, error);
+    if (!code) code = pc_replacement_put(path, image, size, error);
     pc_free(image);
     return code;
 }
