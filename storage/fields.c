@@ -8,7 +8,7 @@
 
 enum { PLAIN_MOST = 64 << 10 }; /* bytes of a column that is not worth compressing */
 
-static pc_code fail(pc_error *error) {
+pc_code pc_fields_fail(pc_error *error) {
     return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
 }
 
@@ -30,7 +30,7 @@ static bool put(hid_t object, const pc_field *field, const void *row) {
 
 pc_code pc_fields_put(hid_t object, const pc_fields *fields, const void *row, pc_error *error) {
     for (size_t i = 0; i < fields->count; i++)
-        if (!put(object, &fields->field[i], row)) return fail(error);
+        if (!put(object, &fields->field[i], row)) return pc_fields_fail(error);
     return PC_OK;
 }
 
@@ -195,7 +195,7 @@ pc_code pc_field_write(hid_t group, const pc_field *field, const void *rows, siz
     if (!is_dense) gather(field, rows, row_size, count, values);
     hid_t made = write_values(group, field, is_dense ? rows : values, count, storing);
     pc_free(values);
-    if (made < 0) return fail(error);
+    if (made < 0) return pc_fields_fail(error);
     if (dataset)
         *dataset = made;
     else
@@ -306,6 +306,15 @@ pc_code pc_fields_write(hid_t group, const pc_fields *fields, const void *rows, 
 
 pc_code pc_fields_write_whole(hid_t group, const pc_fields *fields, const void *rows, int64_t count, pc_error *error) {
     return write_table(group, fields, rows, count, PC_STORED_WHOLE, error);
+}
+
+pc_code pc_fields_write_group(hid_t parent, const char *name, const pc_fields *fields, const void *rows, int64_t count,
+                              pc_error *error) {
+    hid_t group = pc_h5_group_create(parent, name);
+    if (group < 0) return pc_fields_fail(error);
+    pc_code code = pc_fields_write(group, fields, rows, count, error);
+    H5Gclose(group);
+    return code;
 }
 
 /* What a row takes while it is read: itself, and a text of it is longer in between. */

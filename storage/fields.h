@@ -42,9 +42,16 @@ pc_code pc_field_read(hid_t dataset, const pc_field *field, int64_t first, int64
 
 /* ---- tables ---- */
 
+/* PC_ERROR_IO, where HDF5 refuses to build what is written. */
+pc_code pc_fields_fail(pc_error *error);
+
 /* A column a field, SMALL or, of the second, WHOLE. PC_ERROR_NO_MEMORY, or PC_ERROR_IO where HDF5 refuses. */
 pc_code pc_fields_write(hid_t group, const pc_fields *fields, const void *rows, int64_t count, pc_error *error);
 pc_code pc_fields_write_whole(hid_t group, const pc_fields *fields, const void *rows, int64_t count, pc_error *error);
+
+/* The same in a new group of that name. */
+pc_code pc_fields_write_group(hid_t parent, const char *name, const pc_fields *fields, const void *rows, int64_t count,
+                              pc_error *error);
 
 /* Allocates *rows, which the caller frees, also on failure. PC_ERROR_INPUT names the column: "kernels/m: ...". */
 pc_code pc_fields_read(hid_t group, const char *group_name, const pc_fields *fields, void **rows, int64_t *count,

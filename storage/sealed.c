@@ -1,6 +1,7 @@
 #include "storage/sealed.h"
 
 #include "engine/alloc.h"
+#include "storage/fields.h"
 #include "storage/replace.h"
 
 #include <errno.h>
@@ -173,7 +174,8 @@ static pc_code fail_in_memory(const char *path, pc_error *error) {
     return pc_error_set_file(error, PC_ERROR_IO, path, "HDF5 could not build the file in memory");
 }
 
-pc_code pc_sealed_image(hid_t file, const char *path, char **result, size_t *result_size, pc_error *error) {
+/* The bytes of a file in memory, sealed; the caller frees them. */
+static pc_code seal_image(hid_t file, const char *path, char **result, size_t *result_size, pc_error *error) {
     ssize_t size = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0 ? H5Fget_file_image(file, NULL, 0) : -1;
     if (size <= 0) return fail_in_memory(path, error);
     char *image = pc_realloc(NULL, (size_t)size + SEAL_SIZE + 1, 1);
@@ -187,6 +189,23 @@ pc_code pc_sealed_image(hid_t file, const char *path, char **result, size_t *res
     *result = image;
     *result_size = (size_t)size + SEAL_SIZE;
     return PC_OK;
+}
+
+pc_code pc_sealed_write(const char *path, const pc_sealed_kind *kind, pc_sealed_body *body, const void *content,
+                        pc_error *error) {
+    char *image = NULL;
+    size_t size = 0;
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    hid_t file = pc_h5_memory_file(content);
+    bool is_described = file >= 0 && pc_sealed_describe(file, kind);
+    pc_code code = is_described ? body(file, content, error) : pc_fields_fail(error);
+    if (code) pc_error_place(error, path, 0, "");
+    if (!code) code = seal_image(file, path, &image, &size, error);
+    if (file >= 0) H5Fclose(file);
+    pc_h5_quiet_end(quiet);
+    if (!code) code = pc_replacement_put(path, image, size, error);
+    pc_free(image);
+    return code;
 }
 
 pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error) {

@@ -40,10 +40,14 @@ pc_code pc_sealed_open(const char *path, const pc_sealed_kind *kind, hid_t *file
 /* The message for what turns out to be damaged later. */
 pc_code pc_sealed_refuse_damaged(const char *path, pc_error *error);
 
-/* The bytes of a file in memory (pc_h5_memory_file), sealed; the caller frees them. Within a quiet scope. */
-pc_code pc_sealed_image(hid_t file, const char *path, char **image, size_t *size, pc_error *error);
+/* Writes of `content` what a file of its kind holds, but for what pc_sealed_describe writes. */
+typedef pc_code pc_sealed_body(hid_t file, const void *content, pc_error *error);
 
-/* The same of a file on the disk that HDF5 has closed: its seal is appended to it. */
+/* A file built in memory, described, sealed and put in the place of `path`, whole or not at all. */
+pc_code pc_sealed_write(const char *path, const pc_sealed_kind *kind, pc_sealed_body *body, const void *content,
+                        pc_error *error);
+
+/* The seal of a file on the disk that HDF5 has closed: its seal is appended to it. */
 pc_code pc_sealed_finish(pc_replacement *replacement, pc_error *error);
 
 #endif

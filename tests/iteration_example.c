@@ -153,3 +153,12 @@ pc_iteration run_spec(const pc_iteration_spec *spec) {
     if (iteration.status) fail_msg("%s", iteration.message);
     return iteration;
 }
+
+void check_infeasible(const pc_iteration_spec *spec, const char *message) {
+    pc_iteration x;
+    pc_error error = {0};
+    assert_int_equal(pc_iteration_run(spec, NULL, false, &x, &error), PC_OK);
+    assert_int_equal(x.status, PC_RUN_INFEASIBLE);
+    assert_string_equal(x.message, message);
+    pc_iteration_free(&x);
+}

@@ -19,4 +19,7 @@ void drop_latencies(pc_machine *machine);
 /* Runs what must run; free with pc_iteration_free. */
 pc_iteration run_spec(const pc_iteration_spec *spec);
 
+/* It cannot be, for that reason. */
+void check_infeasible(const pc_iteration_spec *spec, const char *message);
+
 #endif

@@ -375,28 +375,19 @@ static void test_passes_on_a_thin_network(void **state) {
     pc_costs_free(&costs);
 }
 
-static void check_refused(const pc_iteration_spec *spec, const char *message) {
-    pc_iteration x;
-    pc_error error = {0};
-    assert_int_equal(pc_iteration_run(spec, NULL, false, &x, &error), PC_OK);
-    assert_int_equal(x.status, PC_RUN_INFEASIBLE);
-    assert_string_equal(x.message, message);
-    pc_iteration_free(&x);
-}
-
 static void test_refusals(void **state) {
     (void)state;
     pc_iteration_spec spec = spec_of(1);
     spec.unit = PC_UNIT_BUCKET;
     spec.reshard_after_forward = PC_RESHARD_NEVER;
-    check_refused(&spec,
-                  "reshard_after_forward with fsdp_unit bucket, which gathers for every pass; expected fsdp_unit: "
-                  "layer");
+    check_infeasible(&spec,
+                     "reshard_after_forward with fsdp_unit bucket, which gathers for every pass; expected fsdp_unit: "
+                     "layer");
     spec.reshard_after_forward = PC_RESHARD_DEFAULT;
     spec.gradient_sync = PC_GRADIENT_SYNC_LAST;
-    check_refused(&spec,
-                  "gradient_sync with fsdp_unit bucket, which reduces in every backward pass; expected fsdp_unit: "
-                  "layer");
+    check_infeasible(&spec,
+                     "gradient_sync with fsdp_unit bucket, which reduces in every backward pass; expected fsdp_unit: "
+                     "layer");
 }
 
 int main(void) {

@@ -1,8 +1,8 @@
 /* Samples of models with experts: how unevenly tokens choose differs from sample to sample. Every layer's fullest rank
  * decides, for all that share out its experts. */
+#include "tests/drawn_example.h"
 #include "tests/iteration_example.h"
 
-#include "models/training/conditions.h"
 #include "models/workload/expert_load.h"
 #include "models/workload/expert_slice.h"
 
@@ -49,27 +49,6 @@ static void test_means(void **state) {
 }
 
 /* ---- samples ---- */
-
-typedef struct drawn {
-    pc_outline outline;
-    pc_sample_base base;
-    pc_conditions conditions;
-    gsl_rng rng;
-} drawn;
-
-static void open_drawn(const pc_iteration_spec *spec, drawn *parts) {
-    assert_int_equal(pc_outline_make(spec, NULL, &parts->outline, NULL), PC_OK);
-    assert_int_equal(pc_sample_base_make(&parts->outline, &parts->base, NULL), PC_OK);
-    assert_int_equal(pc_conditions_open(&parts->base, &parts->conditions, NULL), PC_OK);
-    assert_int_equal(pc_draws_open(&parts->rng, NULL), PC_OK);
-}
-
-static void close_drawn(drawn *parts) {
-    pc_draws_close(&parts->rng);
-    pc_conditions_close(&parts->conditions);
-    pc_sample_base_free(&parts->base);
-    pc_outline_free(&parts->outline);
-}
 
 /* One stage, whose experts all replicas share out: a sample is the iteration whose fullest rank has what was drawn.
  * Times are a line between two loads, and products come in whole tiles: up to 4% apart. */

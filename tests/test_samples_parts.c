@@ -1,9 +1,9 @@
 /* Parts of samples, each recomputed from what was drawn for it: streams, factors, conditions, and what of a bad link or
  * a slow share shows where. */
+#include "tests/drawn_example.h"
 #include "tests/iteration_example.h"
 
 #include "engine/numbers.h"
-#include "models/training/conditions.h"
 #include "models/training/outline.h"
 
 #include <gsl/gsl_rng.h>
@@ -48,27 +48,6 @@ static void test_factors_between_quantiles(void **state) {
 }
 
 /* ---- a sample's conditions ---- */
-
-typedef struct drawn {
-    pc_outline outline;
-    pc_sample_base base;
-    pc_conditions conditions;
-    gsl_rng rng;
-} drawn;
-
-static void open_drawn(const pc_iteration_spec *spec, drawn *parts) {
-    assert_int_equal(pc_outline_make(spec, NULL, &parts->outline, NULL), PC_OK);
-    assert_int_equal(pc_sample_base_make(&parts->outline, &parts->base, NULL), PC_OK);
-    assert_int_equal(pc_conditions_open(&parts->base, &parts->conditions, NULL), PC_OK);
-    assert_int_equal(pc_draws_open(&parts->rng, NULL), PC_OK);
-}
-
-static void close_drawn(drawn *parts) {
-    pc_draws_close(&parts->rng);
-    pc_conditions_close(&parts->conditions);
-    pc_sample_base_free(&parts->base);
-    pc_outline_free(&parts->outline);
-}
 
 /* The given slow stage is slow in the first replica and in no other. */
 static void test_the_slow_stage_is_one(void **state) {

@@ -155,25 +155,16 @@ static void test_split(void **state) {
     }
 }
 
-static void check_refused(const pc_iteration_spec *spec, const char *message) {
-    pc_iteration x;
-    pc_error error = {0};
-    assert_int_equal(pc_iteration_run(spec, NULL, false, &x, &error), PC_OK);
-    assert_int_equal(x.status, PC_RUN_INFEASIBLE);
-    assert_string_equal(x.message, message);
-    pc_iteration_free(&x);
-}
-
 static void test_refusals(void **state) {
     (void)state;
     pc_iteration_spec spec = spec_of(1, 3);
-    check_refused(&spec, "shard_group 3 with dp 8; expected a divisor of dp");
+    check_infeasible(&spec, "shard_group 3 with dp 8; expected a divisor of dp");
     spec = spec_of(0, 4);
-    check_refused(&spec, "shard_group 4 with zero 0, which shards nothing; expected zero 1 to 3");
+    check_infeasible(&spec, "shard_group 4 with zero 0, which shards nothing; expected zero 1 to 3");
     spec = spec_of(1, 4);
     spec.generator = pc_generator_find("chimera");
     spec.cut.chunks = 2;
-    check_refused(&spec, "shard_group 4 with chimera, whose two replicas share state; expected another schedule");
+    check_infeasible(&spec, "shard_group 4 with chimera, whose two replicas share state; expected another schedule");
 }
 
 int main(void) {

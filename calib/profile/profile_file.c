@@ -10,22 +10,9 @@ static const pc_sealed_kind profile_kind = {"pipecast-profile", "a profile", PC_
 
 /* ---- writing ---- */
 
-static pc_code fail(pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
-}
-
-static pc_code write_table(hid_t file, const char *name, const pc_fields *fields, const void *rows, int64_t count,
-                           pc_error *error) {
-    hid_t group = pc_h5_group_create(file, name);
-    if (group < 0) return fail(error);
-    pc_code code = pc_fields_write(group, fields, rows, count, error);
-    H5Gclose(group);
-    return code;
-}
-
 static pc_code write_device(hid_t file, const pc_profile_device *device, pc_error *error) {
     hid_t group = pc_h5_group_create(file, "device");
-    if (group < 0) return fail(error);
+    if (group < 0) return pc_fields_fail(error);
     pc_code code = pc_fields_put(group, &pc_profile_device_fields, device, error);
     H5Gclose(group);
     return code;
@@ -33,7 +20,7 @@ static pc_code write_device(hid_t file, const pc_profile_device *device, pc_erro
 
 static pc_code write_samples(hid_t file, const pc_profile *profile, pc_error *error) {
     hid_t group = pc_h5_group_create(file, "samples");
-    if (group < 0) return fail(error);
+    if (group < 0) return pc_fields_fail(error);
     pc_code code = pc_reals_write(group, "seconds", "s", "raw samples of kernels and transfers, in their order",
                                   profile->sample, profile->sample_count, error);
     H5Gclose(group);
@@ -44,46 +31,31 @@ static pc_code write_samples(hid_t file, const pc_profile *profile, pc_error *er
 static pc_code write_tuning(hid_t file, const pc_tuning *tuning, pc_error *error) {
     if (!tuning->is_there) return PC_OK;
     hid_t group = pc_h5_group_create(file, "tuning");
-    if (group < 0) return fail(error);
+    if (group < 0) return pc_fields_fail(error);
     pc_code code = pc_fields_put(group, &pc_profile_tuning_fields, tuning, error);
     if (!code) code = pc_fields_write(group, &pc_profile_tuned_fields, tuning->number, PC_TUNED, error);
     H5Gclose(group);
     return code;
 }
 
-static pc_code write_all(hid_t file, const pc_profile *profile, pc_error *error) {
-    if (!pc_sealed_describe(file, &profile_kind) || !pc_h5_put_integer(file, HAS_TUNING, profile->tuning.is_there))
-        return fail(error);
+static pc_code write_all(hid_t file, const void *content, pc_error *error) {
+    const pc_profile *profile = content;
+    if (!pc_h5_put_integer(file, HAS_TUNING, profile->tuning.is_there)) return pc_fields_fail(error);
     pc_code code = write_device(file, &profile->device, error);
     if (!code)
-        code = write_table(file, "kernels", &pc_profile_kernel_fields, profile->kernel, profile->kernel_count, error);
+        code = pc_fields_write_group(file, "kernels", &pc_profile_kernel_fields, profile->kernel, profile->kernel_count,
+                                     error);
     if (!code)
-        code = write_table(file, "transfers", &pc_profile_transfer_fields, profile->transfer, profile->transfer_count,
-                           error);
+        code = pc_fields_write_group(file, "transfers", &pc_profile_transfer_fields, profile->transfer,
+                                     profile->transfer_count, error);
     if (!code) code = write_samples(file, profile, error);
     if (!code) code = pc_profile_write_fits(file, profile, error);
     if (!code) code = pc_profile_write_replays(file, profile, error);
     return code ? code : write_tuning(file, &profile->tuning, error);
 }
 
-static pc_code make_image(const pc_profile *profile, const char *path, char **image, size_t *size, pc_error *error) {
-    hid_t file = pc_h5_memory_file(profile);
-    pc_code code = file < 0 ? fail(error) : write_all(file, profile, error);
-    if (code) pc_error_place(error, path, 0, "");
-    if (!code) code = pc_sealed_image(file, path, image, size, error);
-    if (file >= 0) H5Fclose(file);
-    return code;
-}
-
 pc_code pc_profile_write(const pc_profile *profile, const char *path, pc_error *error) {
-    char *image = NULL;
-    size_t size = 0;
-    pc_h5_quiet quiet = pc_h5_quiet_begin();
-    pc_code code = make_image(profile, path, &image, &size, error);
-    pc_h5_quiet_end(quiet);
-    if (!code) code = pc_replacement_put(path, image, size, error);
-    pc_free(image);
-    return code;
+    return pc_sealed_write(path, &profile_kind, write_all, profile, error);
 }
 
 /* ---- reading ---- */

@@ -13,10 +13,6 @@ enum {
     GROUPS_MAX = 1 << 16 /* fits, or replays, of a profile; those of a machine are some dozens */
 };
 
-static pc_code fail(pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
-}
-
 /* ---- parameters, as a table of their own ---- */
 
 typedef struct parameter_row {
@@ -221,7 +217,7 @@ static pc_code write_numbered(hid_t parent, const pc_profile *profile, int64_t n
     char name[GROUP_NAME_SIZE];
     snprintf(name, sizeof name, "%" PRId64, number);
     hid_t group = pc_h5_group_create(parent, name);
-    if (group < 0) return fail(error);
+    if (group < 0) return pc_fields_fail(error);
     pc_code code = write(group, profile, number, error);
     H5Gclose(group);
     return code;
@@ -230,8 +226,8 @@ static pc_code write_numbered(hid_t parent, const pc_profile *profile, int64_t n
 static pc_code write_groups(hid_t file, const char *name, const pc_profile *profile, int64_t count, write_one *write,
                             pc_error *error) {
     hid_t parent = pc_h5_group_create(file, name);
-    if (parent < 0) return fail(error);
-    pc_code code = pc_h5_put_integer(parent, "count", count) ? PC_OK : fail(error);
+    if (parent < 0) return pc_fields_fail(error);
+    pc_code code = pc_h5_put_integer(parent, "count", count) ? PC_OK : pc_fields_fail(error);
     for (int64_t i = 0; i < count && !code; i++) code = write_numbered(parent, profile, i, write, error);
     H5Gclose(parent);
     return code;

@@ -12,10 +12,6 @@ static const pc_sealed_kind score_kind = {"pipecast-score", "a file of scores", 
 
 enum { CELL_MOST = 4096 /* bytes of a cell, with its zero; what is beyond is cut */, NAME_MOST = 128 };
 
-static pc_code fail(pc_error *error) {
-    return pc_error_set(error, PC_ERROR_IO, "HDF5 could not build the file in memory");
-}
-
 /* ---- the measured table ---- */
 
 static bool is_taken(char (*names)[NAME_MOST], int count, const char *name) {
@@ -61,7 +57,7 @@ static pc_code write_measured(hid_t file, const pc_score *score, pc_error *error
     int count = score->measured->column_count;
     char(*names)[NAME_MOST] = pc_alloc((size_t)count, sizeof *names);
     hid_t group = names ? pc_h5_group_create(file, "measured") : -1;
-    pc_code code = !names ? pc_error_no_memory(error) : group < 0 ? fail(error) : PC_OK;
+    pc_code code = !names ? pc_error_no_memory(error) : group < 0 ? pc_fields_fail(error) : PC_OK;
     for (int i = 0; i < count && !code; i++) {
         name_column(score->measured, i, names);
         code = write_cells(group, score, i, names[i], error);
@@ -73,21 +69,12 @@ static pc_code write_measured(hid_t file, const pc_score *score, pc_error *error
 
 /* ---- rows, and what they come to ---- */
 
-static pc_code write_fields(hid_t file, const char *name, const pc_fields *fields, const void *rows, int64_t count,
-                            pc_error *error) {
-    hid_t group = pc_h5_group_create(file, name);
-    if (group < 0) return fail(error);
-    pc_code code = pc_fields_write(group, fields, rows, count, error);
-    H5Gclose(group);
-    return code;
-}
-
 static pc_code write_lines(hid_t file, const pc_score *score, pc_error *error) {
     const pc_field line = {"line", "1", "line of the table on which the row begins", PC_FIELD_INT64,
                            .size = sizeof(int64_t)};
     int64_t *lines = pc_alloc((size_t)score->count, sizeof *lines);
     hid_t group = lines ? pc_h5_group_open(file, "rows") : -1;
-    pc_code code = !lines ? pc_error_no_memory(error) : group < 0 ? fail(error) : PC_OK;
+    pc_code code = !lines ? pc_error_no_memory(error) : group < 0 ? pc_fields_fail(error) : PC_OK;
     for (int64_t i = 0; lines && i < score->count; i++) lines[i] = score->measured->line[score->rows[i].row];
     if (!code) code = pc_field_write(group, &line, lines, sizeof *lines, score->count, PC_STORED_SMALL, NULL, error);
     if (group >= 0) H5Gclose(group);
@@ -95,40 +82,24 @@ static pc_code write_lines(hid_t file, const pc_score *score, pc_error *error) {
     return code;
 }
 
-static pc_code write_all(hid_t file, const pc_score *score, pc_error *error) {
+static pc_code write_all(hid_t file, const void *content, pc_error *error) {
+    const pc_score *score = content;
     int count;
     const pc_field *fields = pc_score_fields(&count);
     const pc_fields of_rows = {fields, (size_t)count, sizeof(pc_score_row)};
-    if (!pc_sealed_describe(file, &score_kind)) return fail(error);
     pc_code code = write_measured(file, score, error);
-    if (!code) code = write_fields(file, "rows", &of_rows, score->rows, score->count, error);
+    if (!code) code = pc_fields_write_group(file, "rows", &of_rows, score->rows, score->count, error);
     if (!code) code = write_lines(file, score, error);
     for (int part = 0; part < PC_SCORE_PARTS && !code; part++) {
         const pc_score_part *of = &pc_score_parts[part];
         const pc_fields of_part = {of->field, (size_t)of->field_count, of->row_size};
         int64_t rows;
         const void *first = pc_score_part_rows(score, part, &rows);
-        code = write_fields(file, of->name, &of_part, first, rows, error);
+        code = pc_fields_write_group(file, of->name, &of_part, first, rows, error);
     }
     return code;
 }
 
-static pc_code make_image(const pc_score *score, const char *path, char **image, size_t *size, pc_error *error) {
-    hid_t file = pc_h5_memory_file(score);
-    pc_code code = file < 0 ? fail(error) : write_all(file, score, error);
-    if (code) pc_error_place(error, path, 0, "");
-    if (!code) code = pc_sealed_image(file, path, image, size, error);
-    if (file >= 0) H5Fclose(file);
-    return code;
-}
-
 pc_code pc_score_file_write(const pc_score *score, const char *path, pc_error *error) {
-    char *image = NULL;
-    size_t size = 0;
-    pc_h5_quiet quiet = pc_h5_quiet_begin();
-    pc_code code = make_image(score, path, &image, &size, error);
-    pc_h5_quiet_end(quiet);
-    if (!code) code = pc_replacement_put(path, image, size, error);
-    pc_free(image);
-    return code;
+    return pc_sealed_write(path, &score_kind, write_all, score, error);
 }
