@@ -1,12 +1,13 @@
-/* pipecast merge: several shards of a sweep into one results file. */
+/* pipecast merge: several shards of a sweep, or of a plan, into one results file. */
 #include "calib/device/launched.h"
 #include "cli/cli.h"
+#include "cli/plan_merge.h"
 #include "sweep/sweep.h"
 
 #include "engine/alloc.h"
 
 static const char help[] =
-    "usage: pipecast merge OUT.h5 SHARD.h5... [--quiet]\n"
+    "usage: pipecast merge OUT.h5 SHARD.h5... [OPTIONS]\n"
     "\n"
     "Puts the runs of several results files of one sweep, made as shards by `pipecast run`, into one: byte for byte "
     "that\n"
@@ -14,26 +15,96 @@ static const char help[] =
     "are\n"
     "named in a warning.\n"
     "\n"
-    "  -q, --quiet            no warnings\n"
+    "Of all shares of a plan, made by `pipecast plan --shard I/N -o SHARD.h5`, it makes the results file and prints "
+    "the\n"
+    "table of the same plan without shares. It does not search; it reads the scenario again, and runs the best plans.\n"
     "\n"
-    "Exit status: 0 merged, whether runs are missing or not; 2 bad input: shards of different scenarios or builds, or "
-    "a\n"
-    "run that differs; 3 a fault of the machine.\n"
+    "  -q, --quiet            no warnings\n"
+    "      --format FORMAT    of a plan: table (default), csv, json, megatron or torchtitan\n"
+    "      --columns NAME,... of a plan: these columns alone\n"
+    "      --color WHEN       of a plan: auto (default), always or never\n"
+    "      --jobs N           of a plan: threads (default: one a core)\n"
+    "      --allow-outside    of a plan: let its scenario name files outside of its folder, as its shares did\n"
+    "\n"
+    "Exit status: 0 merged, whether runs are missing or not; 1 of a plan: no plan fits; 2 bad input: shards of\n"
+    "different scenarios or builds, a run that differs, a share of a plan that is missing; 3 a fault of the machine.\n"
     "\n"
     "example: pipecast merge sweep.h5 shard1.h5 shard2.h5 shard3.h5\n";
 
-enum { QUIET, HELP };
-static const option_spec option_specs[] = {{"quiet", 'q', NULL}, {"help", 'h', NULL}, {NULL, 0, NULL}};
+enum { QUIET, FORMAT, COLUMNS, COLOUR, JOBS, ALLOW_OUTSIDE, HELP };
+static const option_spec option_specs[] = {{"quiet", 'q', NULL}, {"format", 0, "FORMAT"}, {"columns", 0, "NAME,..."},
+                                           {"color", 0, "WHEN"}, {"jobs", 'j', "N"},      {"allow-outside", 0, NULL},
+                                           {"help", 'h', NULL},  {NULL, 0, NULL}};
+
+enum { PLAN_WORDS_MAX = 64 };
 
 typedef struct merge {
     pc_sweep_merge_request request;
     bool is_quiet;
+    char *plan_words[PLAN_WORDS_MAX]; /* what `pipecast plan` is to be asked for as well */
+    int plan_word_count;
+    const char *of_plans; /* an option that only plans have; or NULL */
 } merge;
 
-static int answer(const merge *m) {
+/* ---- shares of a plan ---- */
+
+static pc_code refuse_output(const merge *m, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int i = 0; i < m->request.shard_count && !code; i++)
+        code = refuse_same_file(m->request.shards[i], m->request.output, "one of the shares", error);
+    return code;
+}
+
+static int answer_plan(merge *m) {
+    static char output[] = "--output", quiet[] = "--quiet";
+    pc_error error = {0};
+    pc_plan_shares *shares;
+    pc_code code = refuse_output(m, &error);
+    if (!code) code = pc_plan_shares_open(m->request.shards, m->request.shard_count, &shares, &error);
+    if (code) return report(&error);
+    m->plan_words[m->plan_word_count++] = output;
+    m->plan_words[m->plan_word_count++] = (char *)m->request.output;
+    if (m->is_quiet) m->plan_words[m->plan_word_count++] = quiet;
+    int status = plan_answer_merged(shares, m->plan_word_count, m->plan_words);
+    pc_plan_shares_free(shares);
+    return status;
+}
+
+/* ---- shards of a sweep ---- */
+
+static int answer_sweep(const merge *m) {
     pc_error error = {0};
     pc_sweep_sink sink = {.warn = m->is_quiet ? NULL : say_warning};
+    if (m->of_plans)
+        return report_usage("merge: --%s beside shards of a sweep; expected it beside shares of a plan", m->of_plans);
     return pc_sweep_merge(&m->request, &sink, &error) ? report(&error) : EXIT_DONE;
+}
+
+/* What the first file is, they all are to be. */
+static int answer(merge *m) {
+    pc_error error = {0};
+    bool is_share;
+    if (pc_plan_shares_is_one(m->request.shards[0], &is_share, &error)) return report(&error);
+    return is_share ? answer_plan(m) : answer_sweep(m);
+}
+
+/* ---- arguments ---- */
+
+/* As `pipecast plan` takes it; false after having printed why not. */
+static bool take_plan_option(merge *m, int option, char *value) {
+    static char words[][16] = {[FORMAT] = "--format",
+                               [COLUMNS] = "--columns",
+                               [COLOUR] = "--color",
+                               [JOBS] = "--jobs",
+                               [ALLOW_OUTSIDE] = "--allow-outside"};
+    m->of_plans = option_specs[option].name;
+    if (m->plan_word_count + 5 > PLAN_WORDS_MAX) { /* with -o, its value and -q still to come */
+        report_usage("merge: --%s: too many options; expected each once", m->of_plans);
+        return false;
+    }
+    m->plan_words[m->plan_word_count++] = words[option];
+    if (value) m->plan_words[m->plan_word_count++] = value;
+    return true;
 }
 
 /* `shards` has room for all that stands on the command line. */
@@ -47,6 +118,10 @@ static int parse_and_answer(merge *m, const char **shards, int argc, char **argv
         }
         if (option == QUIET)
             m->is_quiet = true;
+        else if (option >= 0 && !take_plan_option(m, option, (char *)x.value))
+            return EXIT_BAD_INPUT;
+        else if (option >= 0)
+            continue;
         else if (!m->request.output)
             m->request.output = x.value;
         else

@@ -3,6 +3,7 @@
 #include "cli/interrupt.h"
 #include "cli/plan_job.h"
 #include "cli/plan_means.h"
+#include "cli/plan_merge.h"
 #include "cli/plan_models.h"
 #include "cli/plan_nearest.h"
 #include "cli/plan_parts.h"
@@ -55,6 +56,15 @@ static pc_code open_profiles(session *s, pc_error *error) {
     return code;
 }
 
+static pc_plan_shares *shares_of(const session *s) {
+    return s->request->shares;
+}
+
+/* All shares of a plan are there, and answer what is asked. */
+static bool is_merged(const session *s) {
+    return shares_of(s) && !pc_plan_shares_records(shares_of(s));
+}
+
 static pc_plan_request wanted(const session *s) {
     pc_plan_request request = pc_plan_scenario_request(s->scenario);
     plan_means_give(&s->means, s->request, &request);
@@ -98,7 +108,7 @@ static pc_code search(session *s, pc_error *error) {
         interrupt_block(&signals); /* for the threads of the search */
         interrupt_watch(&signals, say_interrupted, &looks);
     }
-    pc_code code = pc_plan_run(&s->space, &request, &s->answer, error);
+    pc_code code = pc_plan_shares_ask(shares_of(s), &s->space, &request, &s->answer, error);
     interrupt_end(&signals);
     progress_end(&looks.bar);
     ptrdiff_t first = s->space.bases - pc_plan_scenario_space(s->scenario)->bases;
@@ -124,7 +134,8 @@ static void choose_space(session *s) {
 static pc_code search_space(session *s, pc_error *error) {
     if (has_goal(s) && s->request->shard_count > 0)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "plan: --shard beside a deadline or a budget; expected these of the plan of all");
+                            "plan: --shard beside a deadline or a budget: no share knows on how few GPUs the others "
+                            "keep to it; expected --each gpus, which shows that, or these of the plan of all");
     pc_code code = plan_parts_before(s->request, s->scenario, &s->means, &s->planned, &s->parts, &s->least, error);
     if (code) return code;
     choose_space(s);
@@ -251,7 +262,9 @@ static pc_code print_plans(const session *s, pc_error *error) {
     look_note_assumed(&notes, &assumed, pc_plan_scenario_assumed(s->scenario, &assumed), false);
     if (pc_plan_scenario_import_note(s->scenario, import)) look_note(&notes, "%s", import);
     if (s->request->shard_count > 0)
-        look_note(&notes, "share %" PRId64 " of %" PRId64 " of the cuts", s->request->shard, s->request->shard_count);
+        look_note(&notes, "share %" PRId64 " of %" PRId64 " of the cuts%s", s->request->shard, s->request->shard_count,
+                  s->request->wants_changes || s->request->mix ? "; what is asked of the best plans waits for the merge"
+                                                               : "");
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,
@@ -320,7 +333,7 @@ static pc_code write_plans(session *s, pc_error *error) {
 /* How long it took, for who waited for it. */
 static void say_seconds(const session *s) {
     const pc_plan_log *log = &s->answer.log;
-    if (s->request->is_quiet || !isatty(STDERR_FILENO)) return;
+    if (s->request->is_quiet || is_merged(s) || !isatty(STDERR_FILENO)) return;
     fprintf(stderr, "pipecast: %" PRId64 " points: %.1f s of bounds, %.1f s of simulation\n", log->points, log->bound_s,
             log->simulate_s);
 }
@@ -358,7 +371,9 @@ static pc_code prepare(session *s, pc_error *error) {
     if (!code) code = open_profiles(s, error);
     if (!code) code = open_results(s, error);
     code = pc_team_agree(s->means.team, code, error);
-    return code ? code : plan_means_open(s->request, s->scenario, s->means.team, &s->means, error);
+    if (!code) code = plan_means_open(s->request, s->scenario, s->means.team, &s->means, error);
+    if (!code) pc_plan_shares_use(shares_of(s), s->means.kept);
+    return code;
 }
 
 static pc_code answer_questions(session *s, pc_error *error) {
@@ -369,7 +384,10 @@ static pc_code answer_questions(session *s, pc_error *error) {
 
 /* By the first rank. A results file that cannot come to its place is the one error with which there is a table. */
 static pc_code give_answer(session *s, bool *is_complete, pc_error *error) {
-    pc_code code = commit_results(s, error);
+    pc_code code = s->writer && pc_plan_shares_records(shares_of(s))
+                       ? pc_plan_shares_write(shares_of(s), s->writer, error)
+                       : PC_OK;
+    if (!code) code = commit_results(s, error);
     *is_complete = !code || code == PC_ERROR_INPUT;
     if (code == PC_ERROR_INPUT) print_plans(s, NULL); /* another file stands where the results should: beside it */
     if (code) return code;
@@ -451,10 +469,27 @@ static int answer(plan_request *r) {
     return status;
 }
 
+static int answer_share(plan_request *r) {
+    pc_error error = {0};
+    if (pc_plan_shares_record(r->shard, r->shard_count, r->words.data, &r->shares, &error)) return report(&error);
+    int status = answer(r);
+    pc_plan_shares_free(r->shares);
+    return status;
+}
+
 int command_plan(int argc, char **argv) {
     plan_request r = {.path = NULL};
     int status = plan_request_parse(argc, argv, &r);
-    if (status < 0) status = answer(&r);
+    if (status < 0) status = r.shard_count > 0 && r.output ? answer_share(&r) : answer(&r);
+    plan_request_free(&r);
+    return status;
+}
+
+int plan_answer_merged(pc_plan_shares *shares, int argc, char **argv) {
+    plan_request r = {.path = NULL};
+    int status = plan_request_parse_words(pc_plan_shares_words(shares), argc, argv, &r);
+    r.shares = shares;
+    if (status < 0) status = answer_request(&r, NULL, NULL);
     plan_request_free(&r);
     return status;
 }

@@ -27,6 +27,7 @@ static void start(const plan_request *request, pc_plan_scenario *scenario, const
     *one = (asking){.signals = {.is_blocked = false}};
     one->asker = (pc_plan_asker){.scenario = scenario,
                                  .request = pc_plan_scenario_request(scenario),
+                                 .shares = request->shares,
                                  .profiles = profiles,
                                  .say = say_cells,
                                  .self = &one->bar};
@@ -130,7 +131,8 @@ static pc_code ask_mix(const plan_request *request, const asking *one, const pc_
 pc_code plan_parts_after(const plan_request *request, pc_plan_scenario *scenario, const plan_means *means,
                          pc_run_profiles *profiles, const pc_plan_row *plans, int64_t count, plan_parts *parts,
                          pc_error *error) {
-    bool wants_changes = request->wants_changes && count > 0, wants_mix = request->mix && count > 0;
+    bool is_whole = request->shard_count == 0 && count > 0; /* a share's best plans may not be those of all */
+    bool wants_changes = request->wants_changes && is_whole, wants_mix = request->mix && is_whole;
     if (!request->each && !request->map && !wants_changes && !wants_mix) return PC_OK;
     asking one;
     start(request, scenario, means, profiles, &one);

@@ -1,6 +1,7 @@
 #include "cli/plan_request.h"
 
 #include "cli/cli.h"
+#include "cli/plan_job.h"
 #include "engine/alloc.h"
 #include "results/plan_table.h"
 
@@ -38,7 +39,7 @@ static const char help_start[] =
     "      --color WHEN           auto (default), always or never; auto: on a terminal, unless NO_COLOR is set\n"
     "      --jobs N               threads (default: one a core); results do not depend on it\n"
     "      --cache FILE           keep what the search works out, for the next; given again, files that are read only\n"
-    "      --shard I/N            only the I-th of N shares of the cuts, for the --cache of a plan of all\n"
+    "      --shard I/N            only the I-th of N shares of the cuts, for `pipecast merge` or the --cache of all\n"
     "      --fresh                search anew, whatever the journal or the first cache has\n"
     "      --all-variants         every plan of its own, not the best of each cut (machine, GPUs and ranks) alone\n"
     "      --exhaustive           simulate every point, as a check of the search\n"
@@ -269,18 +270,49 @@ static bool take_option(plan_request *request, int option, const char *value, co
     }
 }
 
-/* A share is there for what it keeps. What is asked beside the plans is asked of all of them. */
+/* A share is there for what it leaves to others. What needs plan 1 before a search is no share's to do. */
 static int check_shard(const plan_request *request) {
     if (request->is_fresh && request->cache_count == 0 && !request->output)
         return report_usage("plan: --fresh without --cache and --output; expected a file to begin anew");
     if (request->shard_count == 0) return -1;
-    if (request->cache_count == 0)
-        return report_usage("plan: --shard without --cache; expected a file that keeps what the share works out, for "
-                            "the --cache of a plan of all");
-    if (request->output || request->models || request->each || request->map || request->mix || request->wants_changes)
-        return report_usage("plan: --shard beside -o, several models, --each, --map, --seq-mix or --sensitivity; "
-                            "expected these of the plan of all");
+    if (request->cache_count == 0 && !request->output)
+        return report_usage("plan: --shard without -o and --cache; expected a file of the share, for `pipecast merge`");
+    if (request->output && plan_job_is_file(request->output))
+        return report_usage("plan: --shard beside -o %s: a share's plans are not the best of all; expected a file such "
+                            "as share.h5, for `pipecast merge`",
+                            request->output);
+    if (request->models)
+        return report_usage("plan: --shard beside several models, of which one is chosen before the search for plans; "
+                            "expected one model");
+    if (request->plans_anew)
+        return report_usage("plan: --shard beside --anew, which searches for what becomes of plan 1, and no share "
+                            "knows that; expected --sensitivity alone, or the plan of all");
+    if (request->has_odd_word && request->output)
+        return report_usage("plan: --shard beside a word with a line break, or a scenario whose name begins with -; "
+                            "expected words that a line can have");
     return -1;
+}
+
+/* Not where results go, how they look, and how the work is done; nor leave to look elsewhere, which is the user's alone
+ * to give. */
+static bool is_of_question(int option) {
+    return option != OUTPUT && option != FORMAT && option != COLUMNS && option != COLOUR && option != JOBS &&
+           option != CACHE && option != SHARD && option != FRESH && option != QUIET && option != ALLOW_OUTSIDE;
+}
+
+/* False after having printed why it cannot be. */
+static bool add_word(plan_request *request, const option_spec *options, int option, const char *value) {
+    pc_text *words = &request->words;
+    if (!is_of_question(option)) return true;
+    bool is_operand = option == ARGUMENT_OPERAND;
+    request->has_odd_word = request->has_odd_word || (value && strchr(value, '\n')) || (is_operand && value[0] == '-');
+    if (is_operand)
+        pc_text_printf(words, "%s\n", value);
+    else
+        pc_text_printf(words, "--%s%s%s\n", options[option].name, value ? "=" : "", value ? value : "");
+    pc_error error;
+    if (words->failed && pc_error_no_memory(&error)) report(&error);
+    return !words->failed;
 }
 
 int plan_request_parse(int argc, char **argv, plan_request *request) {
@@ -295,6 +327,7 @@ int plan_request_parse(int argc, char **argv, plan_request *request) {
         }
         if (option == ARGUMENT_ERROR) return EXIT_BAD_INPUT;
         if (!take_option(request, option, x.value, flags)) return run_sets_status(&request->sets);
+        if (!add_word(request, options, option, x.value)) return EXIT_MACHINE;
     }
     if (!request->path && request->sets.count == 0 && !request->models)
         return report_usage("plan: no scenario; expected SCENARIO.yaml, or options such as --model and --machine");
@@ -303,7 +336,30 @@ int plan_request_parse(int argc, char **argv, plan_request *request) {
     return check_shard(request);
 }
 
+int plan_request_parse_words(const char *words, int argc, char **argv, plan_request *request) {
+    size_t count = 0, room = strlen(words) / 2 + (size_t)argc + 2;
+    char **list = pc_alloc(room, sizeof *list), *at = request->lines = pc_strdup(words);
+    static char command[] = "plan";
+    pc_error error;
+    if (!list || !at) {
+        pc_free(list);
+        pc_error_no_memory(&error);
+        return report(&error);
+    }
+    list[count++] = command;
+    for (char *end; (end = strchr(at, '\n')) && count < room; at = end + 1) {
+        *end = '\0';
+        if (*at) list[count++] = at;
+    }
+    for (int i = 0; i < argc && count < room; i++) list[count++] = argv[i];
+    int status = plan_request_parse((int)count, list, request);
+    pc_free(list);
+    return status;
+}
+
 void plan_request_free(plan_request *request) {
+    pc_free(request->lines);
+    pc_text_free(&request->words);
     run_sets_free(&request->sets);
 }
 

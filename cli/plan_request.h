@@ -8,6 +8,8 @@
 #include "models/planner/planner.h"
 #include "results/table.h"
 #include "scenarios/plan_scenario.h"
+#include "storage/text.h"
+#include "sweep/plan_shares.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,12 +36,19 @@ typedef struct plan_request {
     const char *each, *map; /* axes, as they were written; NULL: not asked */
     const char *mix;        /* of lengths of sequences, likewise */
     bool wants_changes, plans_anew;
-    bool allows_outside; /* of the scenario's folder, what it names */
+    bool allows_outside;    /* of the scenario's folder, what it names */
+    pc_text words;          /* what is asked, a line each: all arguments but those that a share has of its own */
+    char *lines;            /* owned: what the pointers above point into, of plan_request_parse_words; or NULL */
+    bool has_odd_word;      /* among them, which would be another one when the lines are read */
+    pc_plan_shares *shares; /* borrowed: record what searches find, or answer them; NULL: neither */
 } plan_request;
 
 /* Reads the arguments. -1 if there is something to do; else the exit status, all having been said. */
 int plan_request_parse(int argc, char **argv, plan_request *request);
 void plan_request_free(plan_request *request);
+
+/* The same of the words of shares, a line each, and of more behind them. */
+int plan_request_parse_words(const char *words, int argc, char **argv, plan_request *request);
 
 /* Plans for one model of several: as if --model had named it, the last of all options; and takes that back. False
  * after having printed why it cannot be. */

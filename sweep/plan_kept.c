@@ -1,7 +1,6 @@
 #include "sweep/plan_kept.h"
 
 #include "engine/alloc.h"
-#include "scenarios/run_key.h"
 #include "sweep/journal.h"
 
 #include <stdatomic.h>
@@ -65,9 +64,8 @@ static pc_code add(pc_plan_kept *kept, const known *one, bool *is_new, pc_error 
 
 /* ---- which run a point is ---- */
 
-/* False if nobody knows what the costs are made of. */
-static bool find_key(const pc_plan_kept *kept, const pc_plan_base *base, const pc_iteration_spec *spec,
-                     pc_run_key *key) {
+bool pc_plan_kept_key(const pc_plan_kept *kept, const pc_plan_base *base, const pc_iteration_spec *spec,
+                      pc_run_key *key) {
     pc_run_spec run = pc_run_spec_default();
     const pc_run_spec *like = NULL;
     for (int i = 0; i < kept->base_count && !like; i++)
@@ -85,7 +83,7 @@ static bool find(void *self, const pc_plan_base *base, const pc_iteration_spec *
                  pc_plan_fact *fact) {
     pc_plan_kept *kept = self;
     pc_run_key key;
-    if (kept->count == 0 || !find_key(kept, base, spec, &key)) return false;
+    if (kept->count == 0 || !pc_plan_kept_key(kept, base, spec, &key)) return false;
     const known *slot = slot_of(kept, key, work);
     if (slot->work < 0) return false;
     *fact = slot->fact;
@@ -98,7 +96,7 @@ static pc_code keep(void *self, const pc_plan_base *base, const pc_iteration_spe
     pc_plan_kept *kept = self;
     known one = {.work = work, .fact = *fact};
     bool is_new;
-    if (!find_key(kept, base, spec, &one.key)) return PC_OK;
+    if (!pc_plan_kept_key(kept, base, spec, &one.key)) return PC_OK;
     pc_code code = add(kept, &one, &is_new, error);
     if (code || !is_new || !kept->journal) return code;
     return pc_journal_add_bytes(kept->journal, one.key, MARK + (uint64_t)work, fact, sizeof *fact, error);

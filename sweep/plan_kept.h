@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "models/planner/planner.h"
 #include "models/training/run.h"
+#include "scenarios/run_key.h"
 #include "sweep/team.h"
 
 #include <stdbool.h>
@@ -30,6 +31,11 @@ pc_code pc_plan_kept_tell(pc_plan_kept *kept, pc_team *team, pc_error *error);
 
 /* For searches of bases whose costs are those of some of these runs; others find nothing. Borrowed. */
 void pc_plan_kept_use(pc_plan_kept *kept, const pc_run_spec *bases, int base_count);
+
+/* The run that `pipecast run` would make of an iteration of a base; false if nobody knows what the costs are made of.
+ */
+bool pc_plan_kept_key(const pc_plan_kept *kept, const pc_plan_base *base, const pc_iteration_spec *spec,
+                      pc_run_key *key);
 pc_plan_keeper pc_plan_kept_keeper(pc_plan_kept *kept);
 
 int64_t pc_plan_kept_count(const pc_plan_kept *kept);

@@ -20,6 +20,9 @@ static pc_plan_request request_of(const pc_plan_asker *asker) {
                              .most_iteration_s = asker->request.most_iteration_s,
                              .most_cost = asker->request.most_cost,
                              .exhaustive = asker->request.exhaustive,
+                             .shard = asker->request.shard,
+                             .shard_count = asker->request.shard_count,
+                             .keeper = asker->request.keeper,
                              .threads = asker->request.threads};
 }
 
@@ -78,7 +81,8 @@ static bool find_least_memory(const pc_plan_asker *asker, const pc_plan_space *s
     for (int i = 0; i < space->base_count; i++) bases[i].spec.memory_limit_bytes = INT64_C(1) << 50;
     roomy.bases = bases;
     request.objectives[0] = PC_PLAN_MEMORY;
-    bool has_one = pc_plan_run(&roomy, &request, &answer, NULL) == PC_OK && answer.count > 0;
+    pc_code code = pc_plan_shares_ask(asker->shares, &roomy, &request, &answer, NULL);
+    bool has_one = code == PC_OK && answer.count > 0;
     if (has_one) *found = answer.found[0];
     pc_plan_answer_free(&answer);
     pc_free(bases);
@@ -114,8 +118,12 @@ static pc_code describe_none(const pc_plan_asker *asker, const pc_plan_space *sp
     pc_plan_remedy remedy = {.most_broken = last_broken(log), .way = PC_PLAN_WAY_NONE};
     char why[PC_PLAN_TEXT_SIZE] = "beyond the limits on time or cost";
     bool has_limit = log->too_slow > 0 || log->simulated > log->simulated_over_memory + log->simulated_infeasible;
+    pc_plan_found least;
     row->lacks_plan = true;
     row->rule = PC_PLAN_RULES;
+    /* Though this share has nothing over memory, another may have, and then the least of all is asked for. */
+    if (!has_limit && log->over_memory + log->simulated_over_memory == 0 && pc_plan_shares_records(asker->shares))
+        (void)find_least_memory(asker, space, &least);
     if (!has_limit && log->over_memory + log->simulated_over_memory > 0)
         return describe_memory(asker, space, name, row, error);
     if (!has_limit) {
@@ -131,7 +139,7 @@ pc_code plan_cell_make(const pc_plan_asker *asker, const pc_plan_space *space, c
     const pc_plan_space *whole = pc_plan_scenario_space(asker->scenario);
     pc_plan_request request = request_of(asker);
     pc_plan_answer answer = {.count = 0};
-    pc_code code = pc_plan_run(space, &request, &answer, error);
+    pc_code code = pc_plan_shares_ask(asker->shares, space, &request, &answer, error);
     if (code) return code;
     if (answer.count > 0) {
         row->found = answer.found[0];

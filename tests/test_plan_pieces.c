@@ -239,6 +239,97 @@ static void test_shares_make_the_whole(void **state) {
     assert_true(test_saw(found, 1) && test_saw(known, 1));
 }
 
+/* ---- shares put together ---- */
+
+enum { SHARES_MAX = 6 };
+
+/* As sweep/plan_shares.c has them done. */
+static void run_shares(const pc_plan_space *space, pc_plan_request request, int count, pc_plan_answer *shares) {
+    if (request.objective_count > 1) request.top = 0;
+    request.shard_count = count;
+    for (int i = 0; i < count; i++) {
+        request.shard = i + 1;
+        shares[i] = run_plan(space, &request);
+    }
+}
+
+/* What a file does not say of a plan follows from the rest. */
+static void forget_choices(pc_plan_answer *shares, int count) {
+    for (int i = 0; i < count; i++)
+        for (int64_t k = 0; k < shares[i].count; k++) {
+            shares[i].found[k].choice = (pc_plan_choice){.base = 99};
+            shares[i].found[k].cost = NAN;
+        }
+}
+
+/* A point that the share does not have: another share's best, what is below zero, what is beyond all numbers. */
+static void check_refused(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *shares,
+                          int count) {
+    pc_plan_answer answer;
+    pc_error error;
+    for (int i = 0; i < count; i++) {
+        if (shares[i].count == 0) continue;
+        int64_t right = shares[i].found[0].number, wrong[] = {-1, INT64_MAX, INT64_MIN, right};
+        const pc_plan_answer *other = &shares[(i + 1) % count];
+        if (count > 1 && other->count > 0) wrong[3] = other->found[0].number;
+        for (int k = 0; k < (wrong[3] == right ? 3 : 4); k++) {
+            shares[i].found[0].number = wrong[k];
+            assert_int_equal(pc_plan_combine(space, request, shares, count, &answer, &error), PC_ERROR_INPUT);
+            assert_non_null(strstr(error.message, "is none of it; expected a point of its cuts"));
+        }
+        shares[i].found[0].number = right;
+        double iteration_s = shares[i].found[0].iteration_s;
+        shares[i].found[0].iteration_s = NAN;
+        assert_int_equal(pc_plan_combine(space, request, shares, count, &answer, &error), PC_ERROR_INPUT);
+        shares[i].found[0].iteration_s = iteration_s;
+        return;
+    }
+}
+
+/* Any number of shares, put together, have the plans of the whole to the last bit; and the counts that no share's own
+ * best plans decide. If all points are simulated, they have all counts. */
+static void test_shares_are_put_together(void **state) {
+    (void)state;
+    test_random random = {2607};
+    int64_t found = 0;
+    for (long i = 0; i < test_cases(12, 200); i++) {
+        example_space x;
+        pc_plan_answer shares[SHARES_MAX], joined;
+        pc_error error = {0};
+        draw_space(&random, i % 3 == 0 ? 300 : 3000, i % 3 == 0, &x);
+        pc_plan_request request = draw_request(&random);
+        request.exhaustive = i % 4 == 1;
+        if (i % 5 == 2) request.most_iteration_s = 0.05;
+        int count = (int)test_between(&random, 1, SHARES_MAX);
+        pc_plan_answer whole = run_plan(&x.space, &request);
+        run_shares(&x.space, request, count, shares);
+        forget_choices(shares, count);
+        if (pc_plan_combine(&x.space, &request, shares, count, &joined, &error)) fail_msg("%s", error.message);
+        pc_plan_log *sums = &joined.log, *counts = &whole.log;
+        assert_int_equal(sums->too_slow + sums->simulated, counts->too_slow + counts->simulated);
+        if (!request.exhaustive) {
+            sums->too_slow = counts->too_slow;
+            sums->simulated = counts->simulated;
+            sums->simulated_over_memory = counts->simulated_over_memory;
+            sums->simulated_infeasible = counts->simulated_infeasible;
+            sums->worst_bound = counts->worst_bound;
+        }
+        if (isnan(counts->mean_bound) == isnan(sums->mean_bound))
+            assert_true(isnan(counts->mean_bound) || !request.exhaustive ||
+                        fabs(sums->mean_bound - counts->mean_bound) < 1e-12);
+        sums->mean_bound = counts->mean_bound;
+        for (int64_t k = 0; k < joined.count && !request.exhaustive; k++)
+            joined.found[k].bound_s = whole.found[k].bound_s; /* a closer one, if its turn came late */
+        check_same(&whole, &joined);
+        check_refused(&x.space, &request, shares, count);
+        found += whole.count;
+        pc_plan_answer_free(&joined);
+        pc_plan_answer_free(&whole);
+        for (int s = 0; s < count; s++) pc_plan_answer_free(&shares[s]);
+    }
+    assert_true(test_saw(found, 1));
+}
+
 typedef struct stopper {
     atomic_int left;
 } stopper;
@@ -328,6 +419,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_do_not_show),
         cmocka_unit_test(test_a_rank_stops_all),
         cmocka_unit_test(test_shares_make_the_whole),
+        cmocka_unit_test(test_shares_are_put_together),
         cmocka_unit_test_prestate_setup_teardown(test_stopped_and_gone_on_with, make_folder, remove_folder, name),
         cmocka_unit_test_prestate_setup_teardown(test_damaged_files, make_folder, remove_folder, name),
     };

@@ -36,7 +36,7 @@ _pipecast_options() {
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
     compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --help -h ;;
-    merge) echo --quiet -q --help -h ;;
+    merge) echo --quiet -q --format= --columns= --color= --jobs= -j= --allow-outside --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \

@@ -93,6 +93,9 @@ pc_code plan_scout(const plan_search *search, pc_error *error);
 pc_code plan_simulate(const plan_search *search, const pc_plan_choice *choice, pc_plan_fact *fact, pc_error *error);
 plan_ranked plan_ranked_of(const plan_search *search, const plan_candidate *candidate, const pc_plan_fact *fact);
 
+/* planner.c: of no plans yet; numbers and ranking are there. */
+void plan_best_make(plan_search *search);
+
 /* planner.c: says it to who asked, if this is the caller's thread. */
 void plan_say_progress(const plan_search *search, int worker, pc_plan_phase phase, int64_t done, int64_t total);
 

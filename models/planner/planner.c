@@ -387,6 +387,15 @@ static pc_code make_frames(plan_search *search, pc_error *error) {
     return search->frames ? PC_OK : pc_error_no_memory(error);
 }
 
+void plan_best_make(plan_search *search) {
+    const pc_plan_request *request = search->request;
+    search->best =
+        (plan_best){.ranking = &search->ranking,
+                    .numbers = request->objective_count == 1 && !request->all_variants ? &search->numbers : NULL,
+                    .top = request->objective_count == 1 ? request->top : 0,
+                    .of_base = plan_numbers_of_base(&search->numbers)};
+}
+
 pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, pc_plan_answer *answer,
                     pc_error *error) {
     plan_search search = {.space = space, .request = request, .log.worst_bound = INFINITY};
@@ -395,11 +404,7 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
     if (!code) code = plan_ranking_make(space, request, &search.ranking, error);
     if (code) return code;
     search.threads = request->threads > 0 ? request->threads : pc_parallel_processors();
-    search.best =
-        (plan_best){.ranking = &search.ranking,
-                    .numbers = request->objective_count == 1 && !request->all_variants ? &search.numbers : NULL,
-                    .top = request->objective_count == 1 ? request->top : 0,
-                    .of_base = plan_numbers_of_base(&search.numbers)};
+    plan_best_make(&search);
     code = make_frames(&search, error);
     if (!code) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &search.memo, error);
     if (!code) code = plan_scout(&search, error);

@@ -226,6 +226,18 @@ pc_code pc_plan_run(const pc_plan_space *space, const pc_plan_request *request, 
                     pc_error *error);
 void pc_plan_answer_free(pc_plan_answer *answer);
 
+/* The answer of the whole, of those of all its shares (pc_plan_request.shard): shares[i] is that of share i + 1, asked
+ * for with the request, of a front with `top` 0. Of their plans all but choice and cost is taken; these follow. The
+ * plans are those of the whole. So are, in the log, `points`, rules and `over_memory`; the other counts are sums of
+ * what shares did, each of which knew its own best plans alone. PC_ERROR_INPUT if a plan is no point of the space, or
+ * not of its share. */
+pc_code pc_plan_combine(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_answer *shares,
+                        int count, pc_plan_answer *answer, pc_error *error);
+
+/* Adds all that can be chosen to a hash, but for what bases are. */
+struct pc_hash; /* engine/hash.h */
+void pc_plan_space_hash(const pc_plan_space *space, struct pc_hash *hash);
+
 /* The rule that most points of a space break (as the log counts), and a value that lifts a rule: of the points that
  * break `rule`, `points` break none with that value in the place of their own. The value is in none of the space's
  * lists. If some points break no rule, only layouts are tried, and only for the rule that most break; else what is

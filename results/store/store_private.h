@@ -6,6 +6,7 @@
 #define PC_RESULTS_STORE_PRIVATE_H
 
 #include "engine/error.h"
+#include "results/store/plan_share.h"
 #include "results/store/store.h"
 #include "storage/fields.h"
 #include "storage/h5.h"
@@ -26,6 +27,17 @@ pc_code pc_store_fail(pc_error *error);
 static inline bool pc_store_is_within(int64_t value, int64_t least, int64_t limit) {
     return value >= least && value < limit;
 }
+
+/* A dataset of one text, byte for byte, open: -1 if HDF5 refuses. A text of no bytes is stored as one zero byte. And
+ * back: pc_free; PC_ERROR_INPUT if it is none. */
+hid_t pc_store_text_write(hid_t group, const char *name, const char *text, size_t size);
+pc_code pc_store_text_read(hid_t dataset, char **text, size_t *size, pc_error *error);
+
+/* A share of a search for plans as a group of the file; and back, where there is one: PC_ERROR_INPUT if it is damaged.
+ */
+pc_code pc_store_share_write(hid_t file, const pc_plan_share *share, pc_error *error);
+bool pc_store_share_is_there(hid_t file);
+pc_code pc_store_share_read(hid_t file, pc_plan_share *share, pc_error *error);
 
 /* The trace of one run as a group of its own; and back. PC_ERROR_INPUT if the group is not a trace. */
 pc_code pc_store_trace_write(hid_t group, const pc_schedule *schedule, const pc_run_detail *detail, pc_error *error);

@@ -245,34 +245,9 @@ static hid_t open_scenario(hid_t file, const char *name, int64_t number) {
     return dataset;
 }
 
-/* What a text takes in memory, at most what the file holds of it; 0 if it is none. */
-static size_t text_size(hid_t dataset) {
-    if (!pc_h5_is_plain_data(dataset)) return 0;
-    hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-    bool is_text = type >= 0 && space >= 0 && pc_h5_column_class(dataset) == H5T_STRING &&
-                   H5Sget_simple_extent_npoints(space) == 1;
-    size_t size = is_text ? H5Tget_size(type) : 0;
-    if (type >= 0) H5Tclose(type);
-    if (space >= 0) H5Sclose(space);
-    return size <= H5Dget_storage_size(dataset) && pc_h5_can_hold(dataset, 1) ? size : 0;
-}
-
-/* A text of no bytes is stored as one zero byte (store_write.c). */
 static pc_code read_text(hid_t dataset, const char *name, char **text, size_t *size, pc_error *error) {
-    size_t stored = text_size(dataset);
-    if (stored == 0) return pc_error_set(error, PC_ERROR_INPUT, "scenario '%s' is damaged", name);
-    char *made = pc_alloc(stored + 1, 1);
-    if (!made) return pc_error_no_memory(error);
-    hid_t type = pc_h5_text_type(stored);
-    bool done = type >= 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, made) >= 0;
-    if (type >= 0) H5Tclose(type);
-    if (!done) {
-        pc_free(made);
-        return pc_error_set(error, PC_ERROR_INPUT, "scenario '%s' is damaged", name);
-    }
-    *text = made;
-    *size = stored == 1 && made[0] == '\0' ? 0 : stored;
-    return PC_OK;
+    pc_code code = pc_store_text_read(dataset, text, size, error);
+    return code == PC_ERROR_INPUT ? pc_error_set(error, PC_ERROR_INPUT, "scenario '%s' is damaged", name) : code;
 }
 
 pc_code pc_results_scenario_text(const pc_results_reader *reader, const char *name, char **text, size_t *size,
@@ -301,6 +276,23 @@ pc_code pc_results_scenario_at(const pc_results_reader *reader, int64_t number, 
     if (code == PC_ERROR_INPUT) pc_error_place(error, reader->path, 0, "");
     if (dataset >= 0) H5Oclose(dataset);
     pc_h5_quiet_end(quiet);
+    return code;
+}
+
+/* --- a share of a search for plans --- */
+
+bool pc_results_has_share(const pc_results_reader *reader) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    bool is_there = pc_store_share_is_there(reader->file);
+    pc_h5_quiet_end(quiet);
+    return is_there;
+}
+
+pc_code pc_results_read_share(const pc_results_reader *reader, pc_plan_share *share, pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = pc_store_share_read(reader->file, share, error);
+    pc_h5_quiet_end(quiet);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, reader->path, 0, "");
     return code;
 }
 

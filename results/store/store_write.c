@@ -124,25 +124,9 @@ static void make_link_unique(hid_t group, pc_text *link) {
     }
 }
 
-/* A dataset of one text, byte for byte. */
-static hid_t write_whole_text(hid_t group, const char *name, const char *text, size_t size) {
-    const char *bytes = size ? text : ""; /* HDF5 has no text of no bytes: one zero byte */
-    hid_t type = pc_h5_text_type(size ? size : 1), space = H5Screate(H5S_SCALAR);
-    hid_t creation = H5Pcreate(H5P_DATASET_CREATE), dataset = -1;
-    if (type >= 0 && space >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0)
-        dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-    bool written = dataset >= 0 && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0;
-    if (creation >= 0) H5Pclose(creation);
-    if (space >= 0) H5Sclose(space);
-    if (type >= 0) H5Tclose(type);
-    if (written || dataset < 0) return dataset;
-    H5Dclose(dataset);
-    return -1;
-}
-
 static bool write_scenario(pc_results_writer *writer, const char *link, const char *name, const char *text,
                            size_t size) {
-    hid_t dataset = write_whole_text(writer->scenarios, link, text, size);
+    hid_t dataset = pc_store_text_write(writer->scenarios, link, text, size);
     if (dataset < 0) return false;
     bool done = pc_h5_put_integer(dataset, "number", ++writer->scenario_count) &&
                 pc_h5_put_text(dataset, "name", name) && pc_h5_put_text(dataset, "unit", "") &&
@@ -165,6 +149,13 @@ pc_code pc_results_add_scenario(pc_results_writer *writer, const char *name, con
     pc_h5_quiet_end(quiet);
     pc_text_free(&link);
     return code;
+}
+
+pc_code pc_results_add_share(pc_results_writer *writer, const pc_plan_share *share, pc_error *error) {
+    pc_h5_quiet quiet = pc_h5_quiet_begin();
+    pc_code code = pc_store_share_write(writer->file, share, error);
+    pc_h5_quiet_end(quiet);
+    return code == PC_ERROR_IO ? fail(writer, error) : code ? code : check(writer, true, error);
 }
 
 /* --- the table of runs, column by column --- */

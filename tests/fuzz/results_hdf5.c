@@ -5,6 +5,7 @@
 #include "results/figures/figure_private.h"
 #include "results/figures/links_private.h"
 #include "results/memory_curve.h"
+#include "results/store/plan_share.h"
 #include "results/store/store.h"
 #include "results/table.h"
 #include "tests/fuzz/fake_hdf5.h"
@@ -94,6 +95,21 @@ static void read_scenarios(const pc_results_reader *reader) {
     }
 }
 
+static void read_share(const pc_results_reader *reader) {
+    pc_plan_share share;
+    pc_error error = {0};
+    if (!pc_results_has_share(reader)) return;
+    pc_code code = pc_results_read_share(reader, &share, &error);
+    fuzz_check_error(code, &error);
+    if (code) return;
+    int64_t plans = 0;
+    for (int64_t i = 0; i < share.search_count; i++) plans += share.searches[i].plans;
+    fuzz_require(plans == share.found_count, "every plan is of one search");
+    fuzz_require(share.shard >= 1 && share.shard <= share.shard_count, "a share is one of all");
+    fuzz_require(strlen(share.words) < SIZE_MAX, "words end");
+    pc_plan_share_free(&share);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     pc_results_reader *reader = NULL;
     pc_error error = {0};
@@ -106,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         read_rows(reader);
         read_traces(reader);
         read_scenarios(reader);
+        read_share(reader);
         pc_results_close(reader);
     }
     fuzz_require(fake_hdf5_end(), "all that was opened is closed");

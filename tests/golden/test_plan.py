@@ -756,10 +756,6 @@ class BadInput(Plan):
                 ("--format: unknown format 'xml'; expected table, csv, json, megatron or torchtitan", ["--format", "xml"]),
                 ("--shard: '2'; expected I/N such as 1/4", ["--gpus", "8", "--shard", "2"]),
                 ("--shard: 3: out of range; expected a whole number from 1 to 2", ["--gpus", "8", "--shard", "3/2"]),
-                ("plan: --shard without --cache; expected a file that keeps what the share works out, for the --cache of a plan of all",
-                 ["--gpus", "8", "--shard", "1/2"]),
-                ("plan: --shard beside -o, several models, --each, --map, --seq-mix or --sensitivity; expected these of the plan of all",
-                 ["--gpus", "8", "--shard", "1/2", "--cache", "x.kept", "-o", "x.h5"]),
                 ("plan: --fresh without --cache and --output; expected a file to begin anew", ["--gpus", "8", "--fresh"]),
                 ("plan: unknown option '--microbatches' (did you mean --microbatch-size?); expected one that `pipecast plan --help` lists",
                  ["--microbatches", "4"])):
