@@ -119,11 +119,11 @@ static void add_vocab(pc_hash *hash, const pc_vocab_costs *vocab) {
     if (has_any) add_integers(hash, numbers, 4);
 }
 
-/* pair_behind_ps is what the passes' times have more than pair_apart_ps, and so is in both. */
 static void add_pairs(pc_hash *hash, const pc_costs *costs) {
     int64_t count = 2 * (int64_t)costs->devices * costs->chunks * costs->chunks;
     if (!costs->pair_ps) return;
     add_integers(hash, costs->pair_ps, count);
+    add_integers(hash, costs->pair_own_ps, count);
     add_integers(hash, costs->pair_apart_ps, count);
 }
 

@@ -151,9 +151,8 @@ static pc_iteration_spec draw_spec(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
-    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks) && spec.cut.zero < 3 &&
-                    spec.granularity == PC_GRANULARITY_PASS && spec.overlaps_p2p &&
-                    !pc_offload_is_beside_passes(&spec.cut.offload);
+    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks) &&
+                    spec.granularity == PC_GRANULARITY_PASS && !pc_offload_is_beside_passes(&spec.cut.offload);
     spec.overlaps_pairs = can_pair && toss(&own);
     test_random experts = {spec.seed};
     random_folded_experts(&experts, &spec);
@@ -416,11 +415,10 @@ static void force_pairs(test_random *random, pc_iteration_spec *spec) {
     spec->cut.sequence_split = 0;
     spec->cut.pp = toss(random) ? 2 : 4;
     spec->cut.microbatches = spec->cut.pp * 2 * test_between(random, 1, 2);
-    if (spec->cut.zero == 3) spec->cut.zero = 0;
     spec->cut.offload = (pc_offload){0};
     spec->cut.shard_group = 0;
     spec->granularity = PC_GRANULARITY_PASS;
-    spec->overlaps_p2p = spec->overlaps_pairs = true;
+    spec->overlaps_pairs = true;
     draw_overlaps(random, spec);
 }
 

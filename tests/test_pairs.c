@@ -235,51 +235,12 @@ static void test_shares_memory(void **state) {
     pc_schedule_free(&s);
 }
 
-/* ---- on a bad day ---- */
-
-static void test_stretches_with_its_passes(void **state) {
-    (void)state;
-    pc_costs costs;
-    pc_pass f = {1, 0, PC_PASS_F}, b = {0, 0, PC_PASS_BW};
-    assert_int_equal(pc_costs_create(1, 1, &costs, NULL), PC_OK);
-    costs.duration_ps[PC_PASS_F] = 100;
-    costs.duration_ps[PC_PASS_BW] = 200;
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 200), 300);
-    assert_int_equal(pc_costs_add_pairs(&costs, NULL), PC_OK);
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 200), 300);
-    costs.pair_ps[pc_costs_pair_index(&costs, 0, f, b)] = 240;
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 200), 240);
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 150, 300), 360);
-    pc_costs_free(&costs);
-}
-
-/* Of 250 apart, 200 together; behind both comes what is not in the pair, of any length: 50, or 80. */
-static void test_what_is_behind_does_not_stretch(void **state) {
-    (void)state;
-    pc_costs costs;
-    pc_pass f = {1, 0, PC_PASS_F}, b = {0, 0, PC_PASS_BW};
-    assert_int_equal(pc_costs_create(1, 1, &costs, NULL), PC_OK);
-    assert_int_equal(pc_costs_add_pairs(&costs, NULL), PC_OK);
-    int64_t at = pc_costs_pair_index(&costs, 0, f, b);
-    costs.pair_ps[at] = 200;
-    costs.pair_apart_ps[at] = 250;
-    costs.pair_behind_ps[0] = 50;
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 150 + 50), 200 + 50);
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 200, 300 + 50), 400 + 50);
-    costs.pair_behind_ps[0] = 80;
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 100, 150 + 80), 200 + 80);
-    assert_int_equal(pc_costs_pair_ps(&costs, 0, f, b, 200, 300 + 80), 400 + 80);
-    pc_costs_free(&costs);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_closed_is_events_is_the_fixed_point),
         cmocka_unit_test(test_links_and_marks_alone),
         cmocka_unit_test(test_what_is_no_pair),
         cmocka_unit_test(test_shares_memory),
-        cmocka_unit_test(test_stretches_with_its_passes),
-        cmocka_unit_test(test_what_is_behind_does_not_stretch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

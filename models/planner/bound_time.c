@@ -221,13 +221,13 @@ static pc_time with_zero(const reading *view, int device, pc_pass pass, pc_time 
     return pc_max(alone, beside);
 }
 
-/* A pass, ZeRO's collectives in it included. */
+/* A pass, ZeRO's collectives in it included; of two passes that run together they may lie beside the other one. */
 static pc_time read_pass(const reading *view, const plan_cell *cell, pc_pass_kind kind) {
     pc_time alone = view->alone[cell->sort][kind], time = alone;
     pc_pass pass = {0, (int16_t)cell->chunk, (int16_t)kind};
     if (!pc_outline_has_kind(view->outline->spec->generator, kind)) return 0;
     if (view->scope == SCOPE_SHAPE) return alone - view->rest[cell->sort][kind];
-    if (view->outline->cut.zero >= 2) time = with_zero(view, cell->device, pass, alone);
+    if (view->outline->cut.zero >= 2 && !view->has_pairs) time = with_zero(view, cell->device, pass, alone);
     return time - view->rest[cell->sort][kind];
 }
 
@@ -236,10 +236,11 @@ static pc_time read_hop(const reading *view, int from, int to) {
     return over_link(view, view->outline->device[pc_outline_hop(view->outline, from, to)].hop_ps);
 }
 
-/* Transfers are delays, or, where a stage waits for what it has sent, part of the pass that sent it. */
+/* Transfers are delays, or, where a stage waits for what it has sent, part of the pass that sent it; but two passes
+ * that run together wait once. */
 static void add_hops(const reading *view, plan_cell *cell, plan_cell *next) {
     pc_time down = read_hop(view, cell->device, next->device), up = read_hop(view, next->device, cell->device);
-    bool overlaps = view->overlaps_p2p;
+    bool overlaps = view->overlaps_p2p || view->has_pairs;
     cell->delay_down = overlaps ? down : 0;
     cell->delay_up = overlaps ? up : 0;
     if (overlaps) return;

@@ -55,37 +55,26 @@ pc_code pc_costs_add_pairs(pc_costs *costs, pc_error *error) {
     costs->pair_layer_bytes = pc_alloc(cells, sizeof *costs->pair_layer_bytes);
     if (!costs->pair_layer_bytes) return pc_error_no_memory(error);
     for (size_t i = 0; i < cells; i++) costs->pair_layer_bytes[i] = -1;
-    costs->pair_behind_ps = pc_alloc(cells, sizeof *costs->pair_behind_ps);
-    if (!costs->pair_behind_ps) return pc_error_no_memory(error);
-    costs->pair_ps = pc_alloc(2 * count, sizeof *costs->pair_ps);
+    costs->pair_ps = pc_alloc(3 * count, sizeof *costs->pair_ps);
     if (!costs->pair_ps) return pc_error_no_memory(error);
-    for (size_t i = 0; i < 2 * count; i++) costs->pair_ps[i] = PC_TIME_NOT_GIVEN;
-    costs->pair_apart_ps = costs->pair_ps + count;
+    for (size_t i = 0; i < 3 * count; i++) costs->pair_ps[i] = PC_TIME_NOT_GIVEN;
+    costs->pair_own_ps = costs->pair_ps + count;
+    costs->pair_apart_ps = costs->pair_own_ps + count;
     return PC_OK;
 }
 
-pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back, pc_time f_ps, pc_time back_ps) {
-    int64_t at = pc_costs_pair_index(costs, device, f, back);
-    pc_time given = costs->pair_ps ? costs->pair_ps[at] : PC_TIME_NOT_GIVEN;
-    if (given == PC_TIME_NOT_GIVEN) return f_ps + back_ps;
-    pc_time usual = costs->pair_apart_ps[at], behind = costs->pair_behind_ps[pc_costs_index(costs, device, back.chunk)];
-    pc_time apart = f_ps + back_ps - behind;
-    if (usual == PC_TIME_NOT_GIVEN)
-        usual = pc_costs_duration(costs, device, f.chunk, PC_PASS_F) +
-                pc_costs_duration(costs, device, back.chunk, back.kind) - behind;
-    if (apart == usual || usual <= 0) return given + behind;
-    return (pc_time)llround((double)given * ((double)apart / (double)usual)) + behind;
+pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back) {
+    pc_time given = costs->pair_ps ? costs->pair_ps[pc_costs_pair_index(costs, device, f, back)] : PC_TIME_NOT_GIVEN;
+    if (given != PC_TIME_NOT_GIVEN) return given;
+    return pc_costs_duration(costs, device, f.chunk, f.kind) + pc_costs_duration(costs, device, back.chunk, back.kind);
 }
 
-pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position,
-                         const pc_time *each_ps) {
+pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position) {
     const pc_pass *pass = &schedule->passes[position];
-    pc_time own = each_ps ? each_ps[position] : pc_costs_duration(costs, device, pass->chunk, pass->kind);
+    pc_time own = pc_costs_duration(costs, device, pass->chunk, pass->kind);
     if (!costs->pair_ps) return own;
     if (pc_schedule_is_second(schedule, position)) return 0;
-    if (!pc_schedule_pairs_at(schedule, position)) return own;
-    pc_time behind = each_ps ? each_ps[position + 1] : pc_costs_duration(costs, device, pass[1].chunk, pass[1].kind);
-    return pc_costs_pair_ps(costs, device, pass[0], pass[1], own, behind);
+    return pc_schedule_pairs_at(schedule, position) ? pc_costs_pair_ps(costs, device, pass[0], pass[1]) : own;
 }
 
 void pc_costs_free(pc_costs *costs) {
@@ -99,7 +88,6 @@ void pc_costs_free(pc_costs *costs) {
     pc_free(costs->hop_delay_ps);
     pc_free(costs->ready_ps);
     pc_free(costs->pair_ps);
-    pc_free(costs->pair_behind_ps);
     pc_free(costs->pair_layer_bytes);
     memset(costs, 0, sizeof *costs);
 }

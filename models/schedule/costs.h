@@ -72,14 +72,14 @@ typedef struct pc_costs {
     /* NULL unless pc_costs_add_hop_delays or pc_costs_add_ready made them. */
     pc_time *hop_delay_ps; /* [devices]; in place of transfer.delay_ps: between d and (d+1) mod p, both ways */
     pc_time *ready_ps;     /* F of this chunk start no earlier than this after the start of the whole */
-    /* NULL unless pc_costs_add_pairs made it; then the schedule's pairs run as such, which take pc_costs_pair_ps.
-     * [devices][chunks of F][chunks of the backward pass][2: of a B, of a BW]; PC_TIME_NOT_GIVEN: as one behind the
-     * other. Without it a pair is two passes in their order. But for pair_behind_ps, which comes on top. */
+    /* NULL unless pc_costs_add_pairs made it; then the schedule's pairs run as such. They take this from the start of
+     * both passes to the end of both: [devices][chunks of F][chunks of the backward pass][2: of a B, of a BW].
+     * PC_TIME_NOT_GIVEN: as one behind the other. Without it a pair is two passes in their order. */
     pc_time *pair_ps;
-    pc_time *pair_apart_ps;    /* likewise, what its two passes take one behind the other where the pair takes pair_ps;
-                                * PC_TIME_NOT_GIVEN: as the durations say */
-    pc_time *pair_behind_ps;   /* [devices][chunks]: with what of its time a backward pass ends that nothing hides and
-                                * no slow pass stretches: reductions of ZeRO 2 */
+    /* Likewise, of what the two passes have by themselves, that is but for collectives of data parallelism and what a
+     * stage waits for what it sends: what it takes together, and one behind the other. For those who work out pair_ps
+     * of passes that take another time than the costs'; the replay does not read them. */
+    pc_time *pair_own_ps, *pair_apart_ps;
     int64_t *pair_layer_bytes; /* [devices][chunks]: what F takes of a layer, where the F and the backward pass of a
                                 * pair go layer by layer, so that F takes what the other gives back (pc_costs_shared);
                                 * -1: each has its own from start to end. For schedules without R */
@@ -101,14 +101,12 @@ static inline int64_t pc_costs_pair_index(const pc_costs *costs, int device, pc_
     return 2 * chunks + (back.kind == PC_PASS_BW);
 }
 
-/* How long the two passes of a pair take together that take f_ps and back_ps alone. Where their sum, less
- * pair_behind_ps, is not pair_apart_ps, because a day is bad, the pair's time stretches as that does. */
-pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back, pc_time f_ps, pc_time back_ps);
+/* How long the two passes of a pair take together. */
+pc_time pc_costs_pair_ps(const pc_costs *costs, int device, pc_pass f, pc_pass back);
 
-/* What the pass at a position keeps its device busy for: alone durations, or those given by position in `each_ps` where
- * that is not NULL. In a pair the F is busy as long as both are, and the backward pass behind it not at all. */
-pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position,
-                         const pc_time *each_ps);
+/* What the pass at a position keeps its device busy for. In a pair the F is busy as long as both are, and the backward
+ * pass behind it not at all. */
+pc_time pc_costs_busy_ps(const pc_costs *costs, const pc_schedule *schedule, int device, int64_t position);
 
 /* Frees what the costs own and zeroes them; zeroed ones are fine. */
 void pc_costs_free(pc_costs *costs);

@@ -66,7 +66,7 @@ static pc_code add_pass(lowering *lowered, int stage, int64_t position) {
     pc_task task = pc_task_default();
     int32_t number;
     task.processor = task.memory = stage;
-    task.duration_ps = pc_costs_busy_ps(lowered->costs, lowered->schedule, stage, position, NULL);
+    task.duration_ps = pc_costs_busy_ps(lowered->costs, lowered->schedule, stage, position);
     task.take_bytes = pc_costs_taken_at(lowered->costs, lowered->schedule, stage, position,
                                         pc_pass_is_recomputed(lowered->index, stage, pass));
     task.give_bytes = pc_costs_given_at(lowered->costs, lowered->schedule, stage, position);
@@ -387,7 +387,7 @@ static pc_stage_timing sum_stage(const pc_schedule *schedule, const pc_costs *co
     pc_stage_timing sums = {.peak_bytes = result->peak_bytes[d]};
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
-        pc_time duration = pc_costs_busy_ps(costs, schedule, d, i, NULL);
+        pc_time duration = pc_costs_busy_ps(costs, schedule, d, i);
         sums.busy_ps += duration;
         if (pass.kind != PC_PASS_R) sums.work_ps += duration;
     }

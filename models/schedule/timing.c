@@ -386,7 +386,7 @@ static verdict run_stage(pc_timing *t, const pc_schedule *schedule, const pc_cos
         pc_time duration = durations ? durations[state.next] : x->duration_ps, delay = delay_of(t, x, state.next);
         if (t->pairs) {
             bool waits = false;
-            duration = pc_costs_busy_ps(costs, schedule, stage, state.next, durations);
+            if (!durations) duration = pc_costs_busy_ps(costs, schedule, stage, state.next);
             verdict found =
                 t->pairs[state.next] ? wait_for_second(t, schedule, state.next, &state, stage, &now, &waits) : RUNS;
             if (found != RUNS) return found;

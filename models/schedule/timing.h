@@ -61,7 +61,8 @@ pc_code pc_timing_run(pc_timing *timing, const pc_schedule *schedule, const pc_c
                       pc_error *error);
 
 /* The same where every pass has a time of its own, duration_ps, a number a pass in the order of schedule->passes, none
- * negative; NULL: the costs' times. What the costs lack counts as missing all the same. */
+ * negative; NULL: the costs' times. What the costs lack counts as missing all the same. Of a pair the first pass has
+ * the time of both, and the second one none (pc_costs_busy_ps). */
 pc_code pc_timing_run_passes(pc_timing *timing, const pc_schedule *schedule, const pc_costs *costs,
                              const pc_time *duration_ps, pc_timing_result *result, pc_error *error);
 

@@ -7,6 +7,7 @@
 #include "models/schedule/timing.h"
 #include "models/training/draws.h"
 #include "models/training/outline_experts.h"
+#include "models/training/outline_pairs.h"
 
 #include <string.h>
 
@@ -149,22 +150,48 @@ typedef struct expansion_run {
     int64_t in_step; /* replicas in a row that share experts */
 } expansion_run;
 
-static pc_time draw_pass(const expansion_run *run, int stage, pc_pass pass, double factor) {
+/* By itself, without collectives of data parallelism and messages, where there is an outline. */
+static pc_time draw_own(const expansion_run *run, int stage, pc_pass pass, double factor) {
     const pc_outline *outline = run->expansion->outline;
     pc_time mean = pc_costs_duration(run->costs, stage, pass.chunk, pass.kind);
     if (outline && !pc_time_from_seconds(pc_outline_pass_s(outline, stage, pass), &mean)) return PC_TIME_MAX / 4;
-    pc_time own = mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
-    return outline ? pc_outline_whole_pass(outline, stage, pass, run->expansion->without, own) : own;
+    return mean > 0 ? pc_time_drawn((double)mean * factor) : mean;
 }
 
-/* Passes take the longer of what they take in this replica and what is there, of others that it runs in step with. */
+/* All that the pair of a pass and the one behind it lasts. */
+static pc_time whole_pair(const expansion_run *run, int stage, const pc_pass *f, pc_time f_ps, pc_time back_ps) {
+    const pc_outline *outline = run->expansion->outline;
+    int without = run->expansion->without;
+    pc_time wait_ps = without & PC_WITHOUT_TRANSFERS ? 0 : pc_outline_pair_wait_ps(outline, stage, f[0], f[1]);
+    return pc_outline_pair_ps(outline, run->costs, stage, f[0], f[1], without, f_ps, back_ps) + wait_ps;
+}
+
+static pc_time whole_pass(const expansion_run *run, int stage, pc_pass pass, pc_time own_ps) {
+    const pc_outline *outline = run->expansion->outline;
+    return outline ? pc_outline_whole_pass(outline, stage, pass, run->expansion->without, own_ps) : own_ps;
+}
+
+static void keep(pc_time own_ps, bool is_first, pc_time *duration_ps) {
+    *duration_ps = is_first ? own_ps : pc_max(*duration_ps, own_ps);
+}
+
+/* Passes and pairs take the longer of what they take in this replica and what is there, of others that it runs in step
+ * with. */
 static void draw_replica(const expansion_run *run, int64_t replica, bool is_first, gsl_rng *rng, pc_time *duration_ps) {
     const pc_schedule *schedule = run->schedule;
+    bool has_pairs = run->expansion->outline && run->costs->pair_ps;
     for (int d = 0; d < schedule->devices; d++) {
         gsl_rng_set(rng, stream_seed(run->expansion->seed, replica, d));
+        pc_time before_ps = 0;
         for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
-            pc_time own = draw_pass(run, d, schedule->passes[i], pc_factors_draw(&run->factors, rng));
-            duration_ps[i] = is_first ? own : pc_max(duration_ps[i], own);
+            const pc_pass *pass = &schedule->passes[i];
+            pc_time own_ps = draw_own(run, d, *pass, pc_factors_draw(&run->factors, rng));
+            bool is_second = has_pairs && pc_schedule_is_second(schedule, i);
+            if (is_second) keep(whole_pair(run, d, pass - 1, before_ps, own_ps), is_first, &duration_ps[i - 1]);
+            bool begins = has_pairs && pc_schedule_pairs_at(schedule, i);
+            if (is_second) duration_ps[i] = 0;
+            if (!is_second && !begins) keep(whole_pass(run, d, *pass, own_ps), is_first, &duration_ps[i]);
+            before_ps = own_ps;
         }
     }
 }

@@ -13,7 +13,7 @@
 
 pc_time lowering_duration_ps(const lowering *lowered, int replica, int device, int64_t position) {
     const pc_time *given = lowered->how.times ? lowered->how.times[replica].duration_ps : NULL;
-    return pc_costs_busy_ps(&lowered->costs, lowered->schedule, device, position, given);
+    return given ? given[position] : pc_costs_busy_ps(&lowered->costs, lowered->schedule, device, position);
 }
 
 pc_time lowering_message_ps(const lowering *lowered, int replica, int device, int64_t position, int to) {

@@ -3,6 +3,7 @@
 #include "models/training/lowering.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "models/training/expand_replicas.h"
 
 /* ---- passes ---- */
@@ -295,25 +296,42 @@ static pc_code add_unit_pass(lowering *lowered, int device, pc_pass pass, pc_tim
     return code || waits_ps == 0 ? code : lowering_add_to_spine(lowered, device, waits_ps, PC_NO_TASK, LAST_PIECE);
 }
 
+/* For how long the stage waits for what a pass has sent. */
+static pc_time message_behind_ps(const lowering *lowered, int replica, int device, int64_t position) {
+    int to = pc_outline_receiver(lowered->outline, device, lowered->schedule->passes[position]);
+    return to < 0 ? 0 : lowering_message_ps(lowered, replica, device, position, to);
+}
+
+/* The same of all that goes out with the pass: of a pair both messages, with the first pass. */
+static pc_time wait_behind_ps(const lowering *lowered, int replica, int device, int64_t position) {
+    if (lowered->outline->spec->overlaps_p2p || lowering_ends_pair(lowered, position)) return 0;
+    pc_time own_ps = message_behind_ps(lowered, replica, device, position);
+    if (!lowering_begins_pair(lowered, position)) return own_ps;
+    return pc_max(own_ps, message_behind_ps(lowered, replica, device, position + 1));
+}
+
 static pc_code add_closed_pass(lowering *lowered, int replica, int device, int64_t position) {
     pc_pass pass = lowered->schedule->passes[position];
-    int place = lowering_place(lowered, replica, device), to = pc_outline_receiver(lowered->outline, device, pass);
+    int64_t row = lowering_row(lowered, replica, position);
+    int place = lowering_place(lowered, replica, device);
     pc_time duration_ps = lowering_duration_ps(lowered, replica, device, position);
-    bool waits = to >= 0 && !lowered->outline->spec->overlaps_p2p;
-    pc_time waits_ps = waits ? lowering_message_ps(lowered, replica, device, position, to) : 0;
+    pc_time waits_ps = wait_behind_ps(lowered, replica, device, position);
     pc_code code = lowered->recipes ? lowering_add_to_spine(lowered, place, 0, PC_NO_TASK, PIECE)
                                     : PC_OK; /* from which they are counted */
-    if (!code && lowering_has_units(lowered, device, pass))
+    bool has_units = lowering_has_units(lowered, position);
+    if (!code && has_units)
         code = add_unit_pass(lowered, device, pass, waits_ps);
     else if (!code)
         code = add_cut_pass(lowered, place, position, duration_ps, waits_ps);
     if (!code && lowered->recipes) code = add_steps_beside(lowered, place, pass);
     if (code) return code;
-    if (waits_ps > 0 && lowering_has_units(lowered, device, pass))
-        lowered->leaves[lowering_row(lowered, replica, position)] = lowered->spine[lowered->spine_count - 2];
+    if (waits_ps > 0 && has_units)
+        lowered->leaves[row] = lowered->spine[lowered->spine_count - 2];
+    else if (lowering_ends_pair(lowered, position))
+        lowered->leaves[row] = lowered->leaves[row - 1];
     else
-        lowered->leaves[lowering_row(lowered, replica, position)] =
-            waits ? spine_at(lowered, duration_ps - waits_ps) : lowered->spine[lowered->spine_count - 1];
+        lowered->leaves[row] =
+            waits_ps > 0 ? spine_at(lowered, duration_ps - waits_ps) : lowered->spine[lowered->spine_count - 1];
     return PC_OK;
 }
 
@@ -349,19 +367,25 @@ static pc_code add_open_pass(lowering *lowered, int replica, int device, int64_t
     int place = lowering_place(lowered, replica, device);
     pc_time duration_ps = lowering_duration_ps(lowered, replica, device, position);
     pc_time piece_ps = piece_of(lowered, device, position, duration_ps);
-    if (lowering_has_units(lowered, device, lowered->schedule->passes[position]))
+    if (lowering_has_units(lowered, position))
         return lowering_add_units(lowered, device, lowered->schedule->passes[position], LAST_PIECE);
     return lowered->recipes ? add_steps(lowered, place, lowered->schedule->passes[position], duration_ps, piece_ps)
                             : add_pieces(lowered, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
 }
 
-/* Behind the pass, whatever comes next. In a fixed order the next pass itself waits, but none is behind the last one.
- */
+static bool sends(const lowering *lowered, int device, int64_t position) {
+    return pc_outline_receiver(lowered->outline, device, lowered->schedule->passes[position]) >= 0;
+}
+
+/* Behind the pass, whatever comes next; of a pair, behind both. In a fixed order the next pass itself waits, but none
+ * is behind the last one. */
 static pc_code add_waiter(lowering *lowered, int replica, int device, int64_t position) {
     int64_t row = lowering_row(lowered, replica, position);
     bool has_next = position + 1 < lowered->schedule->offsets[device + 1];
     if (!lowered->waiter || (has_next && !lowered->how.waits_for_memory)) return PC_OK;
-    if (pc_outline_receiver(lowered->outline, device, lowered->schedule->passes[position]) < 0) return PC_OK;
+    bool is_second = lowering_ends_pair(lowered, position);
+    if (lowering_begins_pair(lowered, position)) return PC_OK;
+    if (!sends(lowered, device, position) && !(is_second && sends(lowered, device, position - 1))) return PC_OK;
     lowered->give_bytes = 0;
     pc_code code = lowering_add_to_spine(lowered, lowering_place(lowered, replica, device), 0, PC_NO_TASK, LAST_PIECE);
     if (!code) lowered->waiter[row] = lowered->spine[lowered->spine_count - 1];

@@ -23,13 +23,18 @@ static bool make_result(const lowering *lowered, pc_flows_result *result) {
 /* After its message, as much later as it is gathered; by closed costs that is when the transfer is over. */
 static pc_time arrival_of(const lowering *lowered, const pc_simulation_result *found, int device, int64_t position) {
     pc_predecessor sender;
+    pc_time later_ps = lowered->outline->gathering_ps;
+    int32_t mate;
     if (lowered->message[position] == PC_NO_TASK) return 0;
     pc_time end_ps = found->end_ps[lowered->message[position]];
-    if (!lowered->how.is_closed ||
-        !pc_pass_sender(&lowered->index, device, lowered->schedule->passes[position], &sender))
-        return end_ps + lowered->outline->gathering_ps;
-    pc_time whole_ps = lowering_message_ps(lowered, 0, sender.stage, sender.position, device);
-    return end_ps + pc_lanes_gathering_ps(&lowered->lanes, whole_ps);
+    if (!pc_pass_sender(&lowered->index, device, lowered->schedule->passes[position], &sender))
+        return end_ps + later_ps;
+    if (lowered->how.is_closed)
+        later_ps = pc_lanes_gathering_ps(&lowered->lanes,
+                                         lowering_message_ps(lowered, 0, sender.stage, sender.position, device));
+    pc_time arrival_ps = end_ps + later_ps;
+    lowering_find_mate(lowered, 0, sender.stage, sender.position, &mate, &later_ps);
+    return mate == PC_NO_TASK ? arrival_ps : pc_max(arrival_ps, found->end_ps[mate] + later_ps);
 }
 
 static void read_passes(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {

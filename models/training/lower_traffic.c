@@ -190,9 +190,9 @@ static pc_code find_sender(lowering *lowered, int place, bool in_domain, int32_t
 }
 
 /* A stage that waits for what it sends does no pass meanwhile; which would be the next, its order says, or else a task
- * waits in its place. */
+ * waits in its place. What both passes of a pair send is waited for behind both. */
 static pc_code wait_for_sent(lowering *lowered, int replica, int64_t position, int32_t done) {
-    int64_t row = lowering_row(lowered, replica, position);
+    int64_t row = lowering_row(lowered, replica, position) + lowering_begins_pair(lowered, position);
     if (!lowered->waiter) return PC_OK;
     int32_t next = lowered->waiter[row] == PC_NO_TASK ? lowered->first[row + 1] : lowered->waiter[row];
     return lowering_add_edge(lowered, done, next, lowered->outline->gathering_ps);
@@ -201,7 +201,7 @@ static pc_code wait_for_sent(lowering *lowered, int replica, int64_t position, i
 /* What a pass waits for; of a pair, the first pass too, which is both (pc_costs_busy_ps). */
 static pc_code hold_receiver(lowering *lowered, int32_t done, int replica, int64_t position, pc_time delay_ps) {
     int64_t row = lowering_row(lowered, replica, position);
-    bool is_second = lowered->costs.pair_ps && pc_schedule_is_second(lowered->schedule, position);
+    bool is_second = lowering_ends_pair(lowered, position);
     pc_code code = lowering_add_edge(lowered, done, lowered->first[row], delay_ps);
     return code || !is_second ? code : lowering_add_edge(lowered, done, lowered->first[row - 1], delay_ps);
 }
@@ -271,6 +271,51 @@ static pc_code keep_messages_in_order(lowering *lowered, int replica, int device
     return code;
 }
 
+/* ---- messages of pairs whose stages wait for them ---- */
+
+void lowering_find_mate(const lowering *lowered, int replica, int device, int64_t position, int32_t *task,
+                        pc_time *later_ps) {
+    bool begins = lowering_begins_pair(lowered, position), ends = lowering_ends_pair(lowered, position);
+    *task = PC_NO_TASK;
+    if (lowered->outline->spec->overlaps_p2p || (!begins && !ends)) return;
+    int64_t other = begins ? position + 1 : position - 1;
+    *task = lowered->sent[lowering_row(lowered, replica, other)];
+    *later_ps = lowered->outline->gathering_ps;
+    if (*task == PC_NO_TASK || !lowered->how.is_closed) return;
+    pc_time whole_ps = lowering_message_ps(lowered, replica, device, other, lowered->sent_to[other]);
+    *later_ps = pc_lanes_gathering_ps(&lowered->lanes, whole_ps);
+}
+
+static pc_code hold_for_mate(lowering *lowered, int replica, int device, int64_t position) {
+    pc_predecessor sender;
+    int32_t mate;
+    pc_time later_ps;
+    if (!pc_pass_sender(&lowered->index, device, lowered->schedule->passes[position], &sender)) return PC_OK;
+    lowering_find_mate(lowered, replica, sender.stage, sender.position, &mate, &later_ps);
+    return mate == PC_NO_TASK ? PC_OK : hold_receiver(lowered, mate, replica, position, later_ps);
+}
+
+/* Over flows they go out one after the other where they are for one link, as all that a stage sends. */
+static pc_code order_mates(lowering *lowered, int replica, int device, int64_t position) {
+    int64_t row = lowering_row(lowered, replica, position);
+    bool are_two = lowering_begins_pair(lowered, position) && lowered->sent[row] != PC_NO_TASK &&
+                   lowered->sent[row + 1] != PC_NO_TASK;
+    bool shares_link = are_two && goes_into_domain(lowered, device, lowered->sent_to[position]) ==
+                                      goes_into_domain(lowered, device, lowered->sent_to[position + 1]);
+    return shares_link ? lowering_add_edge(lowered, lowered->sent[row], lowered->sent[row + 1], 0) : PC_OK;
+}
+
+static pc_code tie_mates(lowering *lowered, int replica) {
+    const pc_schedule *schedule = lowered->schedule;
+    pc_code code = PC_OK;
+    for (int d = 0; d < schedule->devices; d++)
+        for (int64_t i = schedule->offsets[d]; !code && i < schedule->offsets[d + 1]; i++) {
+            code = hold_for_mate(lowered, replica, d, i);
+            if (!code && !lowered->how.is_closed) code = order_mates(lowered, replica, d, i);
+        }
+    return code;
+}
+
 pc_code lowering_add_transfers(lowering *lowered, int replica) {
     const pc_schedule *schedule = lowered->schedule;
     bool keeps_order =
@@ -284,5 +329,6 @@ pc_code lowering_add_transfers(lowering *lowered, int replica) {
         }
     for (int d = 0; !code && keeps_order && d < schedule->devices; d++)
         code = keep_messages_in_order(lowered, replica, d);
-    return code;
+    bool has_mates = lowered->costs.pair_ps && schedule->pairs && !lowered->outline->spec->overlaps_p2p;
+    return code || !has_mates ? code : tie_mates(lowered, replica);
 }

@@ -56,11 +56,13 @@ pc_code lowering_make_units(lowering *lowered) {
     return code;
 }
 
-/* A pass whose gradients go by the stage's stream is cut where its buckets are ready. */
-bool lowering_has_units(const lowering *lowered, int device, pc_pass pass) {
-    (void)device;
+/* A pass whose gradients go by the stage's stream is cut where its buckets are ready. Two passes that run together take
+ * what they take alone. */
+bool lowering_has_units(const lowering *lowered, int64_t position) {
+    pc_pass pass = lowered->schedule->passes[position];
     bool is_cut = pc_pass_adds_gradients(pass) && pc_outline_reduces_behind(lowered->outline);
-    return lowered->units && !is_cut;
+    bool is_paired = lowering_begins_pair(lowered, position) || lowering_ends_pair(lowered, position);
+    return lowered->units && !is_cut && !is_paired;
 }
 
 /* ---- a pass ---- */

@@ -90,6 +90,15 @@ static inline int32_t lowering_over(const lowering *lowered, int64_t row) {
     return waits ? lowered->waiter[row] : lowered->last[row];
 }
 
+/* Whether the pass is of a pair that runs as such: the first one of it, whose tasks are both, or the second one, a task
+ * of no time behind them. */
+static inline bool lowering_begins_pair(const lowering *lowered, int64_t position) {
+    return lowered->costs.pair_ps && pc_schedule_pairs_at(lowered->schedule, position);
+}
+static inline bool lowering_ends_pair(const lowering *lowered, int64_t position) {
+    return lowered->costs.pair_ps && pc_schedule_is_second(lowered->schedule, position);
+}
+
 /* Until when the stage's own work is held back. */
 static inline pc_time lowering_held_ps(const lowering *lowered, int device) {
     return device == lowered->how.held_device ? lowered->how.held_ps : 0;
@@ -101,6 +110,12 @@ pc_time lowering_duration_ps(const lowering *lowered, int replica, int device, i
 pc_time lowering_message_ps(const lowering *lowered, int replica, int device, int64_t position, int to);
 pc_time lowering_ready_ps(const lowering *lowered, int replica, int device, int chunk);
 
+/* Where stages wait for what they send: the other message of the pair with the pass that sends one. Nobody has either
+ * before both are through (pc_outline_pair_wait_ps). Writes the task with which that one is over, and how much later it
+ * is there; PC_NO_TASK where there is none. */
+void lowering_find_mate(const lowering *lowered, int replica, int device, int64_t position, int32_t *task,
+                        pc_time *later_ps);
+
 /* lower_passes.c: what a stage's processor does in a replica. */
 pc_code lowering_add_passes(lowering *lowered, int replica, int device);
 
@@ -110,7 +125,7 @@ pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps,
 /* lower_units.c: ZeRO 3's units, where a pass has its gathers and reductions as flows beside its kernels. Of passes
  * whose times are given, of several replicas, and by operations they are part of the pass. */
 pc_code lowering_make_units(lowering *lowered);
-bool lowering_has_units(const lowering *lowered, int device, pc_pass pass);
+bool lowering_has_units(const lowering *lowered, int64_t position);
 pc_code lowering_add_units(lowering *lowered, int device, pc_pass pass, piece last);
 /* lower_copies.c: copies between the GPUs and their hosts: what they run on; what a pass takes and gives of memory
  * beside what costs say; and what goes behind a pass, or comes before it. */

@@ -376,16 +376,23 @@ static pc_time with_units(const pc_outline *outline, int device, pc_pass pass, p
     return pc_units_run(&units, &rules, NULL);
 }
 
-pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
-    if (pc_outline_has_units(outline)) return with_units(outline, device, pass, alone_ps);
+pc_zero_traffic pc_outline_zero_traffic(const pc_outline *outline, int device, pc_pass pass) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + pass.chunk];
     bool gathers = outline->cut.zero == 3 && pass.kind != PC_PASS_W;
     bool reduces = pc_pass_adds_gradients(pass) && (outline->cut.zero == 3 || !outline->spec->overlaps_gradients);
-    pc_time gather_ps = gathers ? x->buckets * x->gather_ps : 0, reduce_ps = reduces ? x->buckets * x->reduce_ps : 0;
-    pc_time beside_ps =
-        (outline->spec->overlaps_parameters ? gather_ps : 0) + (outline->spec->overlaps_gradients ? reduce_ps : 0);
+    return (pc_zero_traffic){gathers ? x->buckets * x->gather_ps : 0, reduces ? x->buckets * x->reduce_ps : 0};
+}
+
+pc_time pc_outline_beside_zero(const pc_outline *outline, pc_zero_traffic traffic, pc_time alone_ps) {
+    pc_time beside_ps = (outline->spec->overlaps_parameters ? traffic.gather_ps : 0) +
+                        (outline->spec->overlaps_gradients ? traffic.reduce_ps : 0);
     pc_time kernels_ps = alone_ps + (pc_time)(outline->spec->overlap_slowdown * (double)beside_ps);
-    return (kernels_ps > beside_ps ? kernels_ps : beside_ps) + gather_ps + reduce_ps - beside_ps;
+    return (kernels_ps > beside_ps ? kernels_ps : beside_ps) + traffic.gather_ps + traffic.reduce_ps - beside_ps;
+}
+
+pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps) {
+    if (pc_outline_has_units(outline)) return with_units(outline, device, pass, alone_ps);
+    return pc_outline_beside_zero(outline, pc_outline_zero_traffic(outline, device, pass), alone_ps);
 }
 
 int pc_outline_receiver(const pc_outline *outline, int device, pc_pass pass) {
@@ -406,8 +413,7 @@ static pc_time with_collectives(const pc_outline *outline, int device, pc_pass p
     return has_zero ? pc_outline_with_zero(outline, device, pass, alone_ps) : alone_ps;
 }
 
-/* Where stages wait for what they send. */
-static pc_time wait_behind(const pc_outline *outline, int device, pc_pass pass) {
+pc_time pc_outline_wait_behind(const pc_outline *outline, int device, pc_pass pass) {
     int to = pc_outline_receiver(outline, device, pass);
     return to < 0 ? 0 : outline->device[pc_outline_hop(outline, device, to)].hop_ps;
 }
@@ -415,7 +421,7 @@ static pc_time wait_behind(const pc_outline *outline, int device, pc_pass pass) 
 pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps) {
     bool waits = !outline->spec->overlaps_p2p && !(without & PC_WITHOUT_TRANSFERS);
     return with_collectives(outline, device, pass, without, alone_ps) +
-           (waits ? wait_behind(outline, device, pass) : 0);
+           (waits ? pc_outline_wait_behind(outline, device, pass) : 0);
 }
 
 static pc_code set_duration(const pc_outline *outline, int device, pc_pass pass, int without, pc_costs *costs,
@@ -526,7 +532,7 @@ static void add_waits(const pc_outline *outline, int device, pc_costs *costs) {
         for (int kind = 0; kind < PC_PASS_KINDS; kind++) {
             pc_time *duration_ps = &costs->duration_ps[pc_costs_index(costs, device, c) * PC_PASS_KINDS + kind];
             if (*duration_ps >= 0)
-                *duration_ps += wait_behind(outline, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
+                *duration_ps += pc_outline_wait_behind(outline, device, (pc_pass){0, (int16_t)c, (int16_t)kind});
         }
 }
 

@@ -188,6 +188,16 @@ static inline int pc_outline_hop(const pc_outline *outline, int device, int neig
  * units have their own order (units.h). */
 pc_time pc_outline_with_zero(const pc_outline *outline, int device, pc_pass pass, pc_time alone_ps);
 
+/* Of a pass without units, these collectives; and how long kernels of alone_ps last with them. */
+typedef struct pc_zero_traffic {
+    pc_time gather_ps, reduce_ps;
+} pc_zero_traffic;
+pc_zero_traffic pc_outline_zero_traffic(const pc_outline *outline, int device, pc_pass pass);
+pc_time pc_outline_beside_zero(const pc_outline *outline, pc_zero_traffic traffic, pc_time alone_ps);
+
+/* How long a stage that waits for what it sends does so behind a pass; 0 where that sends nothing. */
+pc_time pc_outline_wait_behind(const pc_outline *outline, int device, pc_pass pass);
+
 /* The same with, where stages wait for what they send, the transfer behind it: all that a pass lasts by closed costs,
  * less what `without` leaves out (PC_WITHOUT_*). */
 pc_time pc_outline_whole_pass(const pc_outline *outline, int device, pc_pass pass, int without, pc_time alone_ps);

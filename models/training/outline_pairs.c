@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/training/outline_experts.h"
+#include "models/training/outline_units.h"
 #include "models/training/pair_overlap.h"
 #include "models/training/pass_costs.h"
 #include "models/training/recipe.h"
@@ -28,12 +29,8 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
         wrong = "a schedule without pairs of F and BW; expected 1f1b-interleaved-overlap, dualpipe or dualpipe-v";
     else if (spec->granularity == PC_GRANULARITY_OPERATIONS)
         wrong = "granularity operations; expected passes";
-    else if (!spec->overlaps_p2p)
-        wrong = "overlap.p2p false; expected true";
     else if (spec->cut.overlaps_shared)
         wrong = "moe_shared_expert_overlap; expected one of the two, as Megatron-LM does";
-    else if (spec->cut.zero == 3)
-        wrong = "zero 3; expected at most 2";
     else if (pc_offload_is_beside_passes(&spec->cut.offload))
         wrong = "activations on the host; expected another offload";
     else if (spec->waits_for_memory)
@@ -181,18 +178,57 @@ static double saved_s(const pass_steps *f, const sort_steps *of_back) {
 
 /* ---- pairs of chunks ---- */
 
-static void set_pair(const pc_outline *outline, int device, int f_chunk, int back_chunk, const double *saved,
-                     pc_costs *costs) {
+static pc_time stretched(pc_time time_ps, pc_time now_ps, pc_time usual_ps) {
+    if (now_ps == usual_ps || usual_ps <= 0) return time_ps;
+    return (pc_time)llround((double)time_ps * ((double)now_ps / (double)usual_ps));
+}
+
+/* Two passes whose kernels take so long together, f_ps and back_ps alone. */
+static pc_time with_units(const pc_outline *outline, int device, pc_pass f, pc_pass back, pc_time together_ps,
+                          pc_time f_ps, pc_time back_ps) {
+    pc_unit_rules rules = pc_outline_unit_rules(outline);
+    pc_time f_share = stretched(f_ps, together_ps, f_ps + back_ps);
+    pc_units of_f = pc_outline_units_of(outline, device, f, f_share);
+    pc_units of_back = pc_outline_units_of(outline, device, back, together_ps - f_share);
+    return pc_units_run_both(&of_f, &of_back, &rules);
+}
+
+static pc_time with_zero(const pc_outline *outline, int device, pc_pass f, pc_pass back, pc_time together_ps) {
+    pc_zero_traffic of_f = pc_outline_zero_traffic(outline, device, f);
+    pc_zero_traffic of_back = pc_outline_zero_traffic(outline, device, back);
+    pc_zero_traffic both = {of_f.gather_ps + of_back.gather_ps, of_f.reduce_ps + of_back.reduce_ps};
+    return pc_outline_beside_zero(outline, both, together_ps);
+}
+
+pc_time pc_outline_pair_ps(const pc_outline *outline, const pc_costs *costs, int device, pc_pass f, pc_pass back,
+                           int without, pc_time f_ps, pc_time back_ps) {
+    int64_t at = pc_costs_pair_index(costs, device, f, back);
+    pc_time together_ps = stretched(costs->pair_own_ps[at], f_ps + back_ps, costs->pair_apart_ps[at]);
+    if (outline->cut.zero < 2 || without & PC_WITHOUT_DATA_PARALLEL) return together_ps;
+    if (pc_outline_has_units(outline)) return with_units(outline, device, f, back, together_ps, f_ps, back_ps);
+    return with_zero(outline, device, f, back, together_ps);
+}
+
+pc_time pc_outline_pair_wait_ps(const pc_outline *outline, int device, pc_pass f, pc_pass back) {
+    if (outline->spec->overlaps_p2p) return 0;
+    return pc_max(pc_outline_wait_behind(outline, device, f), pc_outline_wait_behind(outline, device, back));
+}
+
+static pc_code set_pair(const pc_outline *outline, int device, int f_chunk, int back_chunk, int without,
+                        const double *saved, pc_costs *costs, pc_error *error) {
     const pc_chunk_outline *chunks = outline->chunks_of + (int64_t)device * outline->chunks;
     pc_pass f = {1, (int16_t)f_chunk, PC_PASS_F}, back = {0, (int16_t)back_chunk, PC_PASS_BW};
-    pc_time f_ps = pc_costs_duration(costs, device, f_chunk, PC_PASS_F);
-    pc_time back_ps = pc_costs_duration(costs, device, back_chunk, PC_PASS_BW) -
-                      costs->pair_behind_ps[pc_costs_index(costs, device, back_chunk)];
     double seconds = saved[(int64_t)chunks[f_chunk].sort * outline->sort_count + chunks[back_chunk].sort];
-    pc_time less = (pc_time)llround(seconds * (double)PC_PICOSECONDS_PER_SECOND);
+    pc_time less = (pc_time)llround(seconds * (double)PC_PICOSECONDS_PER_SECOND), f_ps = 0, back_ps = 0;
+    pc_code code = pc_outline_time("F", pc_outline_pass_s(outline, device, f), 1, &f_ps, error);
+    if (!code) code = pc_outline_time("BW", pc_outline_pass_s(outline, device, back), 1, &back_ps, error);
+    if (code) return code;
     int64_t at = pc_costs_pair_index(costs, device, f, back);
-    costs->pair_ps[at] = pc_max(f_ps + back_ps - less, pc_max(f_ps, back_ps));
+    costs->pair_own_ps[at] = pc_max(f_ps + back_ps - less, pc_max(f_ps, back_ps));
     costs->pair_apart_ps[at] = f_ps + back_ps;
+    costs->pair_ps[at] = pc_outline_pair_ps(outline, costs, device, f, back, without, f_ps, back_ps);
+    if (!(without & PC_WITHOUT_TRANSFERS)) costs->pair_ps[at] += pc_outline_pair_wait_ps(outline, device, f, back);
+    return PC_OK;
 }
 
 /* Layers go one after the other. */
@@ -204,20 +240,15 @@ static void set_layer(const pc_outline *outline, int device, int chunk, pc_costs
         pc_divide_up(pc_costs_taken(costs, device, f, false), layers);
 }
 
-static void set_all(const pc_outline *outline, const double *saved, pc_costs *costs) {
+static pc_code set_all(const pc_outline *outline, int without, const double *saved, pc_costs *costs, pc_error *error) {
+    pc_code code = PC_OK;
     for (int d = 0; d < outline->devices; d++)
         for (int c = 0; c < outline->chunks; c++) set_layer(outline, d, c, costs);
     for (int d = 0; d < outline->devices; d++)
         for (int f = 0; f < outline->chunks; f++)
-            for (int back = 0; back < outline->chunks; back++) set_pair(outline, d, f, back, saved, costs);
-}
-
-void pc_outline_set_behind_pairs(const pc_outline *outline, int without, pc_costs *costs) {
-    for (int d = 0; costs->pair_ps && d < outline->devices; d++)
-        for (int c = 0; c < outline->chunks; c++) {
-            pc_pass back = {0, (int16_t)c, PC_PASS_BW};
-            costs->pair_behind_ps[pc_costs_index(costs, d, c)] = pc_outline_whole_pass(outline, d, back, without, 0);
-        }
+            for (int back = 0; !code && back < outline->chunks; back++)
+                code = set_pair(outline, d, f, back, without, saved, costs, error);
+    return code;
 }
 
 pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error) {
@@ -228,8 +259,7 @@ pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *c
     pc_code code = sorts && saved ? pc_costs_add_pairs(costs, error) : pc_error_no_memory(error);
     for (int i = 0; !code && i < count; i++) code = make_sort(outline, i, &sorts[i], error);
     for (int i = 0; !code && i < count * count; i++) saved[i] = saved_s(&sorts[i / count].f, &sorts[i % count]);
-    if (!code) pc_outline_set_behind_pairs(outline, without, costs);
-    if (!code) set_all(outline, saved, costs);
+    if (!code) code = set_all(outline, without, saved, costs, error);
     free_sorts(sorts, count);
     pc_free(saved);
     return code;
@@ -253,9 +283,9 @@ double pc_outline_hidden_s(const pc_outline *outline, const pc_schedule *schedul
     if (!costs->pair_ps || !schedule->pairs) return 0;
     int device = find_busiest(outline);
     for (int64_t i = schedule->offsets[device]; i < schedule->offsets[device + 1]; i++) {
-        const pc_pass *pass = &schedule->passes[i];
-        hidden += pc_costs_duration(costs, device, pass->chunk, pass->kind) -
-                  pc_costs_busy_ps(costs, schedule, device, i, NULL);
+        if (!schedule->pairs[i]) continue;
+        int64_t at = pc_costs_pair_index(costs, device, schedule->passes[i], schedule->passes[i + 1]);
+        hidden += costs->pair_apart_ps[at] - costs->pair_own_ps[at];
     }
     return pc_time_to_seconds(hidden);
 }

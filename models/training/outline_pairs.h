@@ -12,12 +12,21 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
 
 /* Adds the times of pairs F&BW to costs whose durations are there: both passes' less what communication of one hides
  * behind computation of the other (pair_overlap.h). That is all collectives within passes, of tensor and context
- * parallelism too; kernels beside them lose the spec's overlap_slowdown. Launches of both take what they take, and the
- * ZeRO 2 reductions of a pass are not hidden. without: as in pc_outline_costs. */
+ * parallelism too; kernels beside them lose the spec's overlap_slowdown. Launches of both take what they take. Behind
+ * that or beside it come collectives of data parallelism and messages. without: as in pc_outline_costs. */
 pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error);
 
-/* Of costs with pairs, those reductions alone, where the outline's have changed: links of a bad day, say. */
-void pc_outline_set_behind_pairs(const pc_outline *outline, int without, pc_costs *costs);
+/* How long the two passes of a pair take together that take f_ps and back_ps alone, of an outline and costs with pairs.
+ * That is the costs' pair_own_ps, stretched as the sum of both is over pair_apart_ps. Collectives of ZeRO 2 and 3 are
+ * those of both, beside the kernels of both (pc_outline_with_zero). Of units the two passes take turns (units.h). What
+ * a stage waits for messages is left out. */
+pc_time pc_outline_pair_ps(const pc_outline *outline, const pc_costs *costs, int device, pc_pass f, pc_pass back,
+                           int without, pc_time f_ps, pc_time back_ps);
+
+/* Where stages wait for what they send, both passes' messages go out when both are done, as one batch
+ * (batch_isend_irecv in DualPipe's _commit_and_wait_comm): the stage waits for the longer one, and nobody has either
+ * before. */
+pc_time pc_outline_pair_wait_ps(const pc_outline *outline, int device, pc_pass f, pc_pass back);
 
 /* Seconds that pairs hide on the busiest stage, over all microbatches; 0 without pairs. */
 double pc_outline_hidden_s(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs);

@@ -3,6 +3,7 @@
 #include "engine/numbers.h"
 #include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
 #include "models/training/state_host.h"
@@ -347,7 +348,7 @@ static int64_t transposed_bytes(const pc_outline *outline, const pc_part_cost *p
  * where they are kept. FSDP2's gather writes one buffer, from which parameters are copied; a reduction reads one, to
  * which gradients are copied, and the next may begin before it is over. Both are of streams of their own, whose memory
  * the allocator gives to nothing else: each has the size of the largest end, or of all units on their way. FSDP1
- * gathers into the parameters themselves. */
+ * gathers into the parameters themselves. Two passes that run together gather each for itself. */
 int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
     int64_t ends = 0, largest_end = 0, layer = 0, all = 0, reduced = 0, transposed = 0;
     int64_t at_once = layers_a_unit(outline) * (1 + outline->spec->fsdp_prefetch);
@@ -364,6 +365,7 @@ int64_t pc_outline_unit_bytes(const pc_outline *outline, int d) {
         all += whole;
         largest_end = pc_max(largest_end, of_end);
     }
+    if (pc_outline_has_pairs(outline) && !pc_outline_keeps_parameters(outline)) layer *= 2;
     int64_t gathered = pc_outline_keeps_parameters(outline) ? all : ends + layer;
     int64_t copied = outline->spec->fsdp_version == PC_FSDP_2 ? pc_max(largest_end, layer) : 0;
     return gathered + copied + transposed + pc_cut_gradient_bytes(&outline->cut) * reduced;

@@ -213,7 +213,6 @@ static void begin_sample(const samples_run *run, worker *w) {
         set_step(run->base, d, w);
     }
     set_ends(run->base, w);
-    pc_outline_set_behind_pairs(&w->outline, 0, &w->costs);
     pc_ends_clear(&w->ends);
 }
 
@@ -255,11 +254,30 @@ static void set_means(const samples_run *run, int64_t replica, int device, worke
     }
 }
 
+/* Of a chunk's pass of some kind of a device: 0 where stages do not wait for what they send. */
+static pc_time wait_behind(const pc_sample_base *base, int d, int64_t pass, const worker *w) {
+    int32_t hop = base->hop[(int64_t)d * base->chunks * PC_PASS_KINDS + pass];
+    return base->outline->spec->overlaps_p2p || hop < 0 ? 0 : w->hop_ps[hop];
+}
+
 /* Stages wait for what they send: it is part of their passes. */
 static void add_waits(const pc_sample_base *base, int d, worker *w) {
     int64_t rows = (int64_t)base->chunks * PC_PASS_KINDS;
-    for (int64_t i = d * rows; i < (d + 1) * rows; i++)
-        if (w->mean_ps[i] >= 0 && base->hop[i] >= 0) w->costs.duration_ps[i] += w->hop_ps[base->hop[i]];
+    for (int64_t i = 0; i < rows; i++)
+        if (w->mean_ps[d * rows + i] >= 0) w->costs.duration_ps[d * rows + i] += wait_behind(base, d, i, w);
+}
+
+/* Of a device whose passes' means are there: what its pairs take, with what they wait for as they end. */
+static void set_pairs(const pc_sample_base *base, int d, worker *w) {
+    const double *mean_ps = w->mean_ps + (int64_t)d * base->chunks * PC_PASS_KINDS;
+    for (int c = 0; w->costs.pair_ps && c < base->chunks * base->chunks; c++) {
+        pc_pass f = {0, (int16_t)(c / base->chunks), PC_PASS_F}, back = {0, (int16_t)(c % base->chunks), PC_PASS_BW};
+        int64_t of_f = f.chunk * PC_PASS_KINDS + f.kind, of_back = back.chunk * PC_PASS_KINDS + back.kind;
+        w->costs.pair_ps[pc_costs_pair_index(&w->costs, d, f, back)] =
+            pc_outline_pair_ps(&w->outline, &w->costs, d, f, back, 0, pc_time_drawn(mean_ps[of_f]),
+                               pc_time_drawn(mean_ps[of_back])) +
+            pc_max(wait_behind(base, d, of_f, w), wait_behind(base, d, of_back, w));
+    }
 }
 
 /* What the passes take without noise of their own. */
@@ -276,18 +294,25 @@ static void set_costs(const samples_run *run, int64_t replica, worker *w) {
                 w->costs.duration_ps[i] = whole_pass(w, d, pass, w->mean_ps[i]);
             }
         if (w->costs.ready_ps) pc_outline_set_ready(&w->outline, d, &w->costs);
-        if (!base->outline->spec->overlaps_p2p) add_waits(base, d, w);
+        add_waits(base, d, w);
+        set_pairs(base, d, w);
     }
 }
 
 static void draw_passes(const samples_run *run, int64_t sample, int64_t replica, int d, worker *w) {
     const pc_schedule *schedule = run->schedule;
     const double *mean_ps = w->mean_ps + (int64_t)d * run->base->chunks * PC_PASS_KINDS;
+    double before_ps = 0;
     pc_draws_begin(&w->rng, run->outline->spec->seed, sample, PC_DRAWN_PASSES, replica, d);
     for (int64_t i = schedule->offsets[d]; i < schedule->offsets[d + 1]; i++) {
         pc_pass pass = schedule->passes[i];
         double own_ps = mean_ps[pass.chunk * PC_PASS_KINDS + pass.kind] * pc_factors_draw(&run->passes, &w->rng);
-        w->duration_ps[i] = whole_pass(w, d, pass, own_ps);
+        bool is_second = w->costs.pair_ps && pc_schedule_is_second(schedule, i);
+        if (is_second)
+            w->duration_ps[i - 1] = pc_outline_pair_ps(&w->outline, &w->costs, d, schedule->passes[i - 1], pass, 0,
+                                                       pc_time_drawn(before_ps), pc_time_drawn(own_ps));
+        w->duration_ps[i] = is_second ? 0 : whole_pass(w, d, pass, own_ps);
+        before_ps = own_ps;
     }
 }
 
@@ -302,8 +327,13 @@ static void draw_transfers(const samples_run *run, int64_t sample, int64_t repli
         pc_pass pass = schedule->passes[i];
         int32_t h = hop[pass.chunk * PC_PASS_KINDS + pass.kind];
         pc_time time = h < 0 ? 0 : pc_time_drawn((double)w->hop_ps[h] * pc_factors_draw(&run->transfers, &w->rng));
+        bool is_second = w->costs.pair_ps && pc_schedule_is_second(schedule, i);
         w->delay_ps[i] = time;
-        if (!is_delay) w->duration_ps[i] += time;
+        if (is_delay) continue;
+        if (is_second) /* both at once: as long as the longer one */
+            w->duration_ps[i - 1] += pc_max(time - w->delay_ps[i - 1], 0);
+        else
+            w->duration_ps[i] += time;
     }
 }
 
@@ -327,7 +357,7 @@ static void fill_in_replica(const samples_run *run, bool is_drawn, worker *w) {
             pc_pass pass = schedule->passes[i];
             int64_t cell = pc_costs_index(&w->costs, d, pass.chunk);
             int32_t h = run->base->hop[cell * PC_PASS_KINDS + pass.kind];
-            if (!is_drawn) w->duration_ps[i] = pc_costs_duration(&w->costs, d, pass.chunk, pass.kind);
+            if (!is_drawn) w->duration_ps[i] = pc_costs_busy_ps(&w->costs, schedule, d, i);
             if (!has_transfers) w->delay_ps[i] = h < 0 ? 0 : w->hop_ps[h];
         }
 }

@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/training/buckets.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/outline_units.h"
 #include "models/training/state_host.h"
 #include "models/workload/dummy_wgrad.h"
@@ -244,17 +245,19 @@ static int64_t in_buckets(int64_t count, int64_t buckets) {
     return buckets > 1 && count > 0 ? 2 * ((count - 1) / buckets + 1) : count;
 }
 
-/* Beside that: with a neighbour, an activation and its gradient on their way out and in; ZeRO 2 and 3 reduce gradients,
- * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. */
+/* Beside that: with a neighbour, an activation and its gradient on their way out and in. ZeRO 2 and 3 reduce gradients,
+ * and ZeRO 3 gathers parameters, bucket by bucket, one at work and one on its way. Each of two passes that run together
+ * gathers for itself. */
 static int64_t buffer_bytes(const pc_outline *outline, int d) {
     int64_t boundary = pc_outline_boundary_bytes(outline, d), most = 0;
     int zero = pc_outline_has_replicas(outline) ? outline->cut.zero : 0;
+    int gathered = zero < 3 ? 0 : PC_PARAMETER_BYTES * (pc_outline_has_pairs(outline) ? 2 : 1);
     if (pc_outline_has_units(outline)) return boundary + pc_outline_unit_bytes(outline, d);
     for (int c = 0; c < outline->chunks; c++) {
         const pc_part_cost *part = pc_outline_part(outline, d, c);
         int64_t buckets = outline->chunks_of[(int64_t)d * outline->chunks + c].buckets;
         int64_t gradients = zero >= 2 ? pc_cut_gradient_bytes(&outline->cut) * in_buckets(part->trained, buckets) : 0;
-        most = pc_max(most, gradients + (zero == 3 ? PC_PARAMETER_BYTES * in_buckets(part->parameters, buckets) : 0));
+        most = pc_max(most, gradients + gathered * in_buckets(part->parameters, buckets));
     }
     return boundary + most;
 }

@@ -59,4 +59,8 @@ typedef struct pc_unit_times {
 /* How long the pass lasts. `times`: [pc_units_steps], or NULL. */
 pc_time pc_units_run(const pc_units *units, const pc_unit_rules *rules, pc_unit_times *times);
 
+/* The same of two passes that run together, whose kernels take turns, unit by unit as far as each pass has come. Both
+ * gather ahead, and their collectives share the wires. No longer than one behind the other. */
+pc_time pc_units_run_both(const pc_units *a, const pc_units *b, const pc_unit_rules *rules);
+
 #endif
