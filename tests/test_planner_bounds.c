@@ -3,6 +3,7 @@
 #include "tests/support.h"
 
 #include "models/planner/plan_search.h"
+#include "models/training/outline_restate.h"
 #include "tests/planner_example.h"
 
 static void describe(const pc_plan_space *space, const pc_plan_choice *choice, char text[512]) {
@@ -259,6 +260,121 @@ static void test_points_are_counted(void **state) {
     for (int k = 0; k < PC_PLAN_RULE_SCHEDULE; k++) assert_true(seen[k] > 0);
 }
 
+/* ---- outlines made over ---- */
+
+static void check_device(const pc_device_outline *a, const pc_device_outline *b) {
+    assert_int_equal(a->parameter_count, b->parameter_count);
+    assert_int_equal(a->expert_trained, b->expert_trained);
+    assert_int_equal(a->fixed_parameters, b->fixed_parameters);
+    assert_int_equal(a->fixed_gradients, b->fixed_gradients);
+    assert_int_equal(a->fixed_optimizer, b->fixed_optimizer);
+    assert_int_equal(a->fixed_buffers, b->fixed_buffers);
+    assert_int_equal(a->step_bytes, b->step_bytes);
+    assert_int_equal(a->host_bytes, b->host_bytes);
+    assert_int_equal(a->hop_ps, b->hop_ps);
+    assert_int_equal(a->step_ps, b->step_ps);
+    assert_int_equal(a->slowed_ps, b->slowed_ps);
+    assert_int_equal(a->owners.fullest, b->owners.fullest);
+}
+
+static void check_chunk(const pc_chunk_outline *a, const pc_chunk_outline *b) {
+    assert_int_equal(a->sort, b->sort);
+    assert_int_equal(a->buckets, b->buckets);
+    assert_int_equal(a->reduce_ps, b->reduce_ps);
+    assert_int_equal(a->gather_ps, b->gather_ps);
+    assert_true(a->reduce_bytes == b->reduce_bytes && a->gather_bytes == b->gather_bytes);
+    assert_int_equal(a->units.count, b->units.count);
+    assert_int_equal(a->units.root.gather_ps, b->units.root.gather_ps);
+    assert_int_equal(a->units.each.reduce_ps, b->units.each.reduce_ps);
+    assert_int_equal(a->units.rest.gather_ps, b->units.rest.gather_ps);
+}
+
+static void check_outlines(plan_bounder *bounder, plan_bounder *other, const pc_outline *a, const pc_outline *b) {
+    for (int d = 0; d < b->devices; d++) check_device(&a->device[d], &b->device[d]);
+    for (int i = 0; i < b->devices * b->chunks; i++) check_chunk(&a->chunks_of[i], &b->chunks_of[i]);
+    assert_int_equal(a->norm_ps, b->norm_ps);
+    assert_int_equal(a->loss_ps, b->loss_ps);
+    assert_int_equal(a->tied_ps, b->tied_ps);
+    assert_int_equal(a->replicate.ranks, b->replicate.ranks);
+    assert_int_equal(plan_bound_memory(bounder, a), plan_bound_memory(other, b));
+    for (int scope = SCOPE_ONE; scope <= SCOPE_SHAPE; scope++) {
+        pc_time of_a = -1, of_b = -2;
+        assert_int_equal(plan_bound_time(bounder, a, (plan_scope)scope, &of_a, NULL), PC_OK);
+        assert_int_equal(plan_bound_time(other, b, (plan_scope)scope, &of_b, NULL), PC_OK);
+        assert_int_equal(of_a, of_b);
+    }
+}
+
+/* The same but for what of the state is where, who shares it, and overlaps. */
+static int64_t draw_state(test_random *random, const plan_numbers *numbers, int64_t number) {
+    static const plan_digit digits[] = {
+        DIGIT_OFFLOAD,     DIGIT_ZERO, DIGIT_SHARD, DIGIT_OVERLAPS_GRADIENTS, DIGIT_OVERLAPS_PARAMETERS,
+        DIGIT_OVERLAPS_P2P};
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++)
+        number =
+            plan_with_digit(numbers, number, digits[i], (int)test_between(random, 0, numbers->radix[digits[i]] - 1));
+    return number;
+}
+
+typedef struct states_seen {
+    long again, zero, shard, host, refused;
+} states_seen;
+
+/* Outlines of one cut's states, each made over from the one before, and each made by itself. */
+static void check_states(test_random *random, const plan_numbers *numbers, int64_t number, states_seen *seen) {
+    plan_bounder bounder = {0}, other = {0};
+    pc_outline again = {.devices = 0};
+    pc_iteration_spec spec;
+    pc_plan_choice before = plan_choice_of(numbers, number);
+    for (int i = 0; i < 8; i++) {
+        pc_plan_choice choice = plan_choice_of(numbers, draw_state(random, numbers, number));
+        pc_plan_rule broken;
+        pc_outline made;
+        if (plan_check_rules(numbers->space, &choice, &broken)) continue;
+        spec = pc_plan_spec(numbers->space, &choice);
+        bool is_again = again.devices > 0 && pc_outline_can_restate(&again, &spec);
+        seen->refused += again.devices > 0 && !is_again;
+        assert_int_equal(plan_bounder_restate(&bounder, numbers->space, choice.base, &spec, &again, NULL), PC_OK);
+        assert_int_equal(plan_bounder_outline(&other, numbers->space, choice.base, &spec, &made, NULL), PC_OK);
+        check_outlines(&bounder, &other, &again, &made);
+        pc_outline_free(&made);
+        seen->again += is_again;
+        seen->zero += is_again && choice.zero != before.zero;
+        seen->shard += is_again && choice.shard_group != before.shard_group;
+        seen->host += is_again && (choice.offload ^ before.offload) & PC_OFFLOAD_STATE;
+        before = choice;
+    }
+    pc_outline_free(&again);
+    plan_bounder_free(&bounder);
+    plan_bounder_free(&other);
+}
+
+static void test_outlines_made_over_are_those_made_anew(void **state) {
+    (void)state;
+    test_random random = {704};
+    states_seen seen = {0};
+    const int64_t levels[] = {0, 1, 2, 3}, groups[] = {0, 2, 4};
+    const int64_t offloads[] = {0, PC_OFFLOAD_OPTIMIZER, PC_OFFLOAD_SELECTIVE | PC_OFFLOAD_OPTIMIZER};
+    for (long i = 0; i < test_cases(120, 1000); i++) {
+        example_space x;
+        plan_numbers numbers;
+        int64_t number;
+        pc_plan_choice choice;
+        draw_space(&random, 40000, i % 4 == 0, &x);
+        x.space.zero = (pc_plan_list){levels, 4};
+        x.space.shard_group = (pc_plan_list){groups, 3};
+        x.space.offload = (pc_plan_list){offloads, 3};
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        for (int k = 0; k < 4 && draw_number(&random, &numbers, &number, &choice); k++)
+            check_states(&random, &numbers, number, &seen);
+    }
+    print_message(
+        "%ld made over: %ld of another ZeRO, %ld of other groups, %ld with other state on the host; %ld anew\n",
+        seen.again, seen.zero, seen.shard, seen.host, seen.refused);
+    assert_true(test_saw(seen.zero, 20) && test_saw(seen.shard, 1) && test_saw(seen.host, 1));
+    assert_true(test_saw(seen.refused, 1));
+}
+
 /* Layers of each part in each layout, by hand. Of 12 over 4 parts there are 3 3 3 3, or 0 6 6 0, and 14 do not divide;
  * of 10 over 4 parts 2 3 3 2, or 0 5 5 0. Over 2 parts `ends`, listed first, stands for `even` too, and 2 parts are too
  * few for `own`. Over 5 parts, of 12, only `own` divides. Over 9 none does, and the first listed layout stands for all;
@@ -299,9 +415,13 @@ static void test_layouts_that_differ(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds_are_never_above), cmocka_unit_test(test_bounds_of_searches),
-        cmocka_unit_test(test_bounds_of_mixed_passes), cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
-        cmocka_unit_test(test_points_are_counted),     cmocka_unit_test(test_layouts_that_differ),
+        cmocka_unit_test(test_bounds_are_never_above),
+        cmocka_unit_test(test_bounds_of_searches),
+        cmocka_unit_test(test_bounds_of_mixed_passes),
+        cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
+        cmocka_unit_test(test_points_are_counted),
+        cmocka_unit_test(test_layouts_that_differ),
+        cmocka_unit_test(test_outlines_made_over_are_those_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

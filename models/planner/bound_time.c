@@ -37,6 +37,7 @@
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
 #include "models/training/lower.h"
+#include "models/training/outline_restate.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 
@@ -104,12 +105,17 @@ static void place_cells(plan_bounder *bounder, const pc_outline *outline) {
     }
 }
 
-static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
-    const pc_generator *generator = outline->spec->generator;
-    bounder->held = NULL;
+static void forget_close(plan_bounder *bounder) {
     pc_free(bounder->span_ps);
     pc_free(bounder->end_ps);
     bounder->span_ps = bounder->end_ps = NULL;
+}
+
+static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_error *error) {
+    const pc_generator *generator = outline->spec->generator;
+    bounder->held = NULL;
+    bounder->taken = NULL;
+    forget_close(bounder);
     pc_code code = make_room(bounder, outline, error);
     bool is_own =
         !generator->searches && !pc_generator_has_making(generator, outline->spec->making) && !bounder->has_pairs;
@@ -137,11 +143,31 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
     if (code) return code;
     bounder->has_pairs = space->bases[base].spec.overlaps_pairs && pc_generator_pairs(spec->generator, 1, 1);
     code = take_up(bounder, &made, error);
-    if (code)
+    if (code) {
         pc_outline_free(&made);
-    else
-        *outline = made;
-    return code;
+        return code;
+    }
+    *outline = made;
+    bounder->taken = outline;
+    return PC_OK;
+}
+
+pc_code plan_bounder_restate(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
+                             pc_outline *outline, pc_error *error) {
+    bool is_at_work = bounder->taken == outline;
+    if (outline->devices == 0 || !pc_outline_can_restate(outline, spec)) {
+        pc_outline_free(outline);
+        return plan_bounder_outline(bounder, space, base, spec, outline, error);
+    }
+    pc_code code = pc_outline_restate(outline, spec, error);
+    if (!code && is_at_work) forget_close(bounder);
+    if (!code && !is_at_work) code = take_up(bounder, outline, error);
+    if (code) {
+        pc_outline_free(outline);
+        return code;
+    }
+    bounder->taken = outline;
+    return PC_OK;
 }
 
 /* ---- what they take ---- */

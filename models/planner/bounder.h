@@ -34,6 +34,7 @@ typedef struct plan_cell {
 typedef struct plan_bounder {
     pc_outline_memo *memo; /* for one base; NULL: none yet */
     int memo_base;
+    const pc_outline *taken; /* the outline at work; borrowed, and not looked into: it may be gone */
     bool has_pairs; /* of the outline at work: its schedule may run passes together, and they share memory then */
     plan_held_store held_store;
     const plan_held *held; /* of the outline at work; NULL if its schedule searches */
@@ -51,6 +52,11 @@ void plan_bounder_free(plan_bounder *bounder);
 /* Makes the outline of a spec of a base, and takes it up: finds what its order holds, and where its parts are. As
  * pc_outline_make. */
 pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
+                             pc_outline *outline, pc_error *error);
+
+/* The same of an outline that is there (devices 0: none is) for a spec that differed from this one in its state and its
+ * overlaps alone, as pc_outline_can_restate says. Failed, there is none. */
+pc_code plan_bounder_restate(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,
                              pc_outline *outline, pc_error *error);
 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */

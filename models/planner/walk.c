@@ -7,9 +7,20 @@
 #include <math.h>
 #include <string.h>
 
+/* An outline, and what it borrows. Shapes that differ in their state alone have it one after the other. */
+typedef struct plan_made {
+    int group; /* of variants */
+    pc_iteration_spec spec;
+    pc_outline outline; /* zeroed: none */
+} plan_made;
+
+/* Groups of variants whose outlines are kept; others share the last. */
+enum { MADE = 16 };
+
 /* One thread's share of a pass. */
 typedef struct plan_walker {
     plan_bounder bounder;
+    plan_made made[MADE];
     plan_heap heap, of_frame; /* of_frame: of the one at work, if few of each frame are kept */
     int64_t points, broken[PC_PLAN_RULES], over_memory;
     pc_code code;
@@ -31,27 +42,35 @@ typedef struct shape_walk {
     plan_walker *walker;
     int64_t number; /* of its first variant */
     pc_plan_choice choice;
-    pc_iteration_spec spec;
-    pc_outline outline;   /* of the spec; zeroed: none */
+    plan_made *made;      /* the walker's, of the choice */
     int64_t memory_bytes; /* at least; as least_ps of every variant */
     pc_time least_ps;
 } shape_walk;
 
 /* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
  * finds the same. */
-static pc_code make_plan(shape_walk *walk) {
+static pc_code make_plan(shape_walk *walk, int64_t group) {
     const pc_plan_space *space = walk->search->space;
-    pc_outline_free(&walk->outline);
-    walk->spec = pc_plan_spec(space, &walk->choice);
-    return plan_bounder_outline(&walk->walker->bounder, space, walk->choice.base, &walk->spec, &walk->outline,
-                                &walk->walker->error);
+    plan_walker *walker = walk->walker;
+    plan_made *made = &walker->made[pc_min(group, MADE - 1)];
+    if (made->group != group) pc_outline_free(&made->outline);
+    made->group = (int)group;
+    made->spec = pc_plan_spec(space, &walk->choice);
+    walk->made = made;
+    return plan_bounder_restate(&walker->bounder, space, walk->choice.base, &made->spec, &made->outline,
+                                &walker->error);
+}
+
+static void forget_made(plan_walker *walker) {
+    for (int i = 0; i < MADE; i++) pc_outline_free(&walker->made[i].outline);
 }
 
 /* *least_ps rises to the bound of that scope. */
 static pc_code raise_bound(shape_walk *walk, plan_scope scope, pc_time *least_ps) {
     pc_time bound_ps;
-    if (walk->outline.devices == 0) return PC_OK;
-    pc_code code = plan_bound_time(&walk->walker->bounder, &walk->outline, scope, &bound_ps, &walk->walker->error);
+    if (walk->made->outline.devices == 0) return PC_OK;
+    pc_code code =
+        plan_bound_time(&walk->walker->bounder, &walk->made->outline, scope, &bound_ps, &walk->walker->error);
     if (code == PC_ERROR_INPUT) return PC_OK;
     if (!code && bound_ps > *least_ps) *least_ps = bound_ps;
     return code;
@@ -134,9 +153,9 @@ static bool is_done(const plan_search *search, const plan_candidate *candidate) 
 
 static pc_code offer(shape_walk *walk, const pc_plan_choice *choice, int64_t number, pc_time least_ps) {
     const plan_search *search = walk->search;
-    walk->spec.overlaps_gradients = choice->overlaps_gradients;
-    walk->spec.overlaps_parameters = choice->overlaps_parameters;
-    walk->spec.overlaps_p2p = choice->overlaps_p2p;
+    walk->made->spec.overlaps_gradients = choice->overlaps_gradients;
+    walk->made->spec.overlaps_parameters = choice->overlaps_parameters;
+    walk->made->spec.overlaps_p2p = choice->overlaps_p2p;
     pc_code code = raise_bound(walk, SCOPE_ONE, &least_ps);
     if (code) return code;
     plan_candidate candidate = candidate_of(walk, choice, number, least_ps);
@@ -152,8 +171,9 @@ static bool is_input(pc_code code) {
 }
 
 /* The variants of one order and one overlaps_tp, for which an outline holds; they are neighbours. */
-static pc_code walk_overlaps(shape_walk *walk, int64_t first, int64_t behind) {
+static pc_code walk_overlaps(shape_walk *walk, int64_t group, int64_t of_group) {
     const plan_numbers *numbers = &walk->search->numbers;
+    int64_t first = group * of_group, behind = first + of_group;
     pc_time least_ps = walk->least_ps;
     bool is_planned = false;
     pc_code code = PC_OK;
@@ -162,7 +182,7 @@ static pc_code walk_overlaps(shape_walk *walk, int64_t first, int64_t behind) {
         pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
         if (!is_planned) {
             walk->choice = choice;
-            code = make_plan(walk);
+            code = make_plan(walk, group);
             if (!code) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
             if (is_input(code)) code = PC_OK;
             if (code || is_hopeless(walk, walk->number + variant, least_ps)) break;
@@ -175,21 +195,23 @@ static pc_code walk_overlaps(shape_walk *walk, int64_t first, int64_t behind) {
 
 static pc_code walk_variants(shape_walk *walk) {
     const plan_numbers *numbers = &walk->search->numbers;
-    int64_t of_plan = (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
-                      numbers->radix[DIGIT_OVERLAPS_P2P];
+    int64_t of_group = (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
+                       numbers->radix[DIGIT_OVERLAPS_P2P];
     pc_code code = PC_OK;
     if (is_hopeless(walk, walk->number, walk->least_ps)) return PC_OK;
-    for (int64_t first = 0; !code && first < numbers->variants; first += of_plan)
-        code = walk_overlaps(walk, first, first + of_plan);
+    for (int64_t group = 0; !code && group * of_group < numbers->variants; group++)
+        code = walk_overlaps(walk, group, of_group);
     return code;
 }
 
 /* Memory, and kernels alone, are those of every variant. */
-static pc_code bound_shape(shape_walk *walk) {
-    pc_code code = make_plan(walk);
+static pc_code bound_shape(shape_walk *walk, bool *may_fit) {
+    pc_code code = make_plan(walk, 0);
+    *may_fit = true;
     if (code) return is_input(code) ? PC_OK : code;
-    walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->outline);
-    return raise_bound(walk, SCOPE_SHAPE, &walk->least_ps);
+    walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
+    *may_fit = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes || walk->search->request->exhaustive;
+    return *may_fit ? raise_bound(walk, SCOPE_SHAPE, &walk->least_ps) : PC_OK;
 }
 
 /* A frame is one thread's. */
@@ -204,6 +226,7 @@ static void note_bounds(const plan_search *search, const shape_walk *walk, int64
 static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_t shape) {
     shape_walk x = {.search = search, .walker = walker, .number = shape * search->numbers.variants};
     pc_plan_rule broken;
+    bool may_fit = true;
     x.choice = plan_choice_of(&search->numbers, x.number);
     if (!plan_is_shape(&search->numbers, &x.choice, shape)) return PC_OK;
     int64_t count = plan_count_variants(&search->numbers, &x.choice);
@@ -213,14 +236,10 @@ static pc_code walk_shape(const plan_search *search, plan_walker *walker, int64_
         walker->broken[broken] += count;
         return PC_OK;
     }
-    if (!code) code = bound_shape(&x);
-    bool is_over = x.memory_bytes > pc_iteration_capacity(&x.spec);
-    bool may_fit = !is_over || search->request->exhaustive;
+    if (!code) code = bound_shape(&x, &may_fit);
     if (!may_fit) walker->over_memory += count;
     if (may_fit) note_bounds(search, &x, shape / search->numbers.of_frame);
-    if (may_fit && !code) code = walk_variants(&x);
-    pc_outline_free(&x.outline);
-    return code;
+    return may_fit && !code ? walk_variants(&x) : code;
 }
 
 /* ---- one frame ---- */
@@ -257,6 +276,21 @@ static bool is_frame_hopeless(const plan_search *search, plan_walker *walker, in
     return is_hopeless(&x, x.number, least->least_ps);
 }
 
+/* Those that differ in what of the state is where and in who shares it come one after the other. */
+static pc_code walk_shapes(const plan_search *search, plan_walker *walker, int64_t first) {
+    const int *radix = search->numbers.radix;
+    int64_t outer = (int64_t)radix[DIGIT_SIZE] * radix[DIGIT_RECOMPUTE];
+    int64_t states = (int64_t)radix[DIGIT_OFFLOAD] * radix[DIGIT_ZERO] * radix[DIGIT_SHARD];
+    int64_t inner = (int64_t)radix[DIGIT_SEQUENCE] * radix[DIGIT_DISPATCHER];
+    pc_code code = PC_OK;
+    for (int64_t i = 0; !code && i < outer * inner; i++) {
+        int64_t at = first + i / inner * states * inner + i % inner;
+        for (int64_t state = 0; !code && state < states; state++) code = walk_shape(search, walker, at + state * inner);
+        forget_made(walker);
+    }
+    return code;
+}
+
 static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_t frame) {
     const plan_numbers *numbers = &search->numbers;
     int64_t first = frame * numbers->of_frame;
@@ -274,7 +308,7 @@ static pc_code walk_frame(const plan_search *search, plan_walker *walker, int64_
     if (is_frame_hopeless(search, walker, frame, &choice)) return PC_OK;
     if (rest_of(search, first * numbers->variants))
         search->frames[frame].offered = search->frames[frame].rest = INFINITY;
-    for (int64_t i = 0; !code && i < numbers->of_frame; i++) code = walk_shape(search, walker, first + i);
+    code = walk_shapes(search, walker, first);
     hand_over(search, walker);
     return code;
 }
@@ -337,6 +371,7 @@ pc_code plan_walk(plan_search *search, plan_heap *heap, pc_error *error) {
         plan_heap_free(&walkers[i].heap);
         plan_heap_free(&walkers[i].of_frame);
         plan_bounder_free(&walkers[i].bounder);
+        forget_made(&walkers[i]);
     }
     pc_free(walkers);
     if (code) {

@@ -145,7 +145,7 @@ pc_code pc_outline_add_buckets(pc_outline *outline, int device, int chunk, pc_er
         *x = *like;
         return !is_later && pc_outline_gives_tensors(outline) ? add_gathering(outline, device, chunk, error) : PC_OK;
     }
-    x->buckets = count_buckets(outline, &outline->part_costs[x->sort]);
+    *x = (pc_chunk_outline){.sort = x->sort, .buckets = count_buckets(outline, &outline->part_costs[x->sort])};
     if (!pc_outline_has_replicas(outline) || outline->part_costs[x->sort].part.slice > 0) return PC_OK;
     if (pc_outline_has_units(outline) && pc_outline_add_units(outline, device, chunk, &x->units, error))
         return error ? error->code : PC_ERROR_INPUT;

@@ -10,6 +10,7 @@
 #include "models/training/outline_experts.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_pairs.h"
+#include "models/training/outline_restate.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
 #include "models/training/state.h"
@@ -264,19 +265,6 @@ static pc_group group_on(const pc_outline *outline, const pc_outline_places *pla
     return places ? places->group[axis] : pc_group_of(&outline->spec->machine, &outline->ranks, axis);
 }
 
-static void split_replicas(pc_outline *outline) {
-    const pc_machine *machine = &outline->spec->machine;
-    int first = outline->cut.shard_group;
-    pc_ranks joined, inner, outer;
-    outline->shard = outline->dp;
-    outline->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    if (first == 0 || first == pc_cut_replicas(&outline->cut)) return;
-    pc_ranks_join(&outline->ranks, PC_AXIS_DP, PC_AXIS_CP, &joined);
-    pc_ranks_split(&joined, PC_AXIS_DP, first, &inner, &outer);
-    outline->shard = pc_group_of(machine, &inner, PC_AXIS_DP);
-    outline->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
-}
-
 /* Groups of context parallelism, and of those who have the same parameters. */
 static pc_group place_replicas(pc_outline *outline, const pc_outline_places *places) {
     pc_outline_places own;
@@ -304,7 +292,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     if (pc_cut_folds_experts(&spec->model, cut))
         outline->experts = places ? places->experts : pc_outline_place_experts(outline);
     if (outline->experts.ep.ranks > 0) outline->experts.replicas = gradient_group(outline, outline->experts.replicas);
-    split_replicas(outline);
+    pc_outline_split_replicas(outline);
     code = pc_outline_balance(outline, error);
     if (!code) code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);

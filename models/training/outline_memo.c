@@ -186,7 +186,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->sequence_split,
                                cut->vocab_stages,
                                cut->vocab_barriers,
-                               cut->offload.kinds,
+                               cut->offload.kinds & ~PC_OFFLOAD_STATE, /* the state is no part's */
                                cut->offload.modules,
                                pc_cut_sums_apart(cut),
                                pc_cut_casts_over(model, cut),
@@ -212,6 +212,12 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
     put_context(&writer, outline);
     put_experts(&writer, outline);
     return writer.key;
+}
+
+bool pc_outline_memo_has_same_parts(const pc_outline *a, const pc_outline *b) {
+    const pc_part none = {.layers = 0};
+    pc_outline_part_key of_a = key_of(a, &none), of_b = key_of(b, &none);
+    return memcmp(&of_a, &of_b, sizeof of_a) == 0;
 }
 
 pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost, pc_error *error) {

@@ -50,6 +50,9 @@ void pc_outline_place_context(const pc_outline *outline, pc_outline_places *plac
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
                                     pc_error *error);
 
+/* Whether parts of the same layers cost the same in two outlines with one model, machine and cost model. */
+bool pc_outline_memo_has_same_parts(const pc_outline *a, const pc_outline *b);
+
 /* As pc_part_cost_make of an outline that has a memo. */
 pc_code pc_outline_memo_find_part(const pc_outline *outline, pc_part_cost *cost, pc_error *error);
 

@@ -12,6 +12,7 @@
 #include "models/workload/slice.h"
 
 #include <stddef.h>
+#include <string.h>
 
 pc_group pc_outline_pair(const pc_outline *outline, int stage, int other) {
     pc_hop hop = pc_hop_between(&outline->spec->machine, &outline->ranks, stage, other);
@@ -359,9 +360,10 @@ static void add_memory(pc_outline *outline, int d) {
 
 /* ---- parameters, and who steps them ---- */
 
+/* Two replicas come to a stage in an order that depends on which half of the pipeline it is in. */
 static bool holds_as_before(const pc_outline *outline, int d) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)d * outline->chunks];
-    bool is_as_before = d > 0;
+    bool is_as_before = d > 0 && outline->placement != PC_PLACEMENT_BIDIRECTIONAL;
     for (int c = 0; is_as_before && c < outline->chunks; c++) is_as_before = x[c].sort == x[c - outline->chunks].sort;
     return is_as_before;
 }
@@ -404,6 +406,11 @@ static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
     return code;
 }
 
+/* What is of the device before other state is put on it; what goes over links to other stages stays. */
+static void clear_device(pc_device_outline *x) {
+    *x = (pc_device_outline){.hop = x->hop, .message_s = x->message_s, .hop_ps = x->hop_ps};
+}
+
 static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
     pc_device_outline *x = &outline->device[d];
     for (int c = 0; c < outline->chunks; c++) {
@@ -413,20 +420,42 @@ static pc_code add_parameters(pc_outline *outline, int d, pc_error *error) {
         x->expert_count += pc_outline_part(outline, d, c)->expert_parameters;
         x->expert_trained += pc_outline_part(outline, d, c)->expert_trained;
     }
-    if (!looks_at_tensors(outline)) return PC_OK;
-    if (!holds_as_before(outline, d)) return find_owners(outline, d, error);
-    x->owners = x[-1].owners;
-    return PC_OK;
+    return looks_at_tensors(outline) ? find_owners(outline, d, error) : PC_OK;
+}
+
+/* Of a device whose chunks are those of the one before. */
+static void add_as_before(pc_outline *outline, int d) {
+    pc_device_outline *x = &outline->device[d];
+    pc_chunk_outline *chunk = &outline->chunks_of[(int64_t)d * outline->chunks];
+    const pc_device_outline own = *x;
+    *x = x[-1];
+    x->hop = own.hop;
+    x->message_s = own.message_s;
+    x->hop_ps = own.hop_ps;
+    memcpy(chunk, chunk - outline->chunks, (size_t)outline->chunks * sizeof *chunk);
+}
+
+static pc_code add_device(pc_outline *outline, int d, pc_error *error) {
+    if (holds_as_before(outline, d)) {
+        add_as_before(outline, d);
+        return PC_OK;
+    }
+    clear_device(&outline->device[d]);
+    pc_code code = add_parameters(outline, d, error);
+    for (int c = 0; !code && c < outline->chunks; c++) code = pc_outline_add_buckets(outline, d, c, error);
+    if (code) return code;
+    add_memory(outline, d);
+    code = add_slowed(outline, d, error);
+    return code ? code : add_step(outline, d, error);
+}
+
+pc_code pc_outline_share_state(pc_outline *outline, pc_error *error) {
+    pc_code code = PC_OK;
+    for (int d = 0; !code && d < outline->devices; d++) code = add_device(outline, d, error);
+    return code;
 }
 
 pc_code pc_outline_add_state(pc_outline *outline, pc_error *error) {
     pc_code code = add_group_collectives(outline, error);
-    for (int d = 0; !code && d < outline->devices; d++) {
-        code = add_parameters(outline, d, error);
-        for (int c = 0; !code && c < outline->chunks; c++) code = pc_outline_add_buckets(outline, d, c, error);
-        add_memory(outline, d);
-        if (!code) code = add_slowed(outline, d, error);
-        if (!code) code = add_step(outline, d, error);
-    }
-    return code;
+    return code ? code : pc_outline_share_state(outline, error);
 }

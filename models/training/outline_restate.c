@@ -1,0 +1,39 @@
+#include "models/training/outline_restate.h"
+
+#include "models/training/outline_memo.h"
+#include "models/training/state.h"
+
+void pc_outline_split_replicas(pc_outline *outline) {
+    const pc_machine *machine = &outline->spec->machine;
+    int first = outline->cut.shard_group;
+    pc_ranks joined, inner, outer;
+    outline->shard = outline->dp;
+    outline->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
+    if (first == 0 || first == pc_cut_replicas(&outline->cut)) return;
+    pc_ranks_join(&outline->ranks, PC_AXIS_DP, PC_AXIS_CP, &joined);
+    pc_ranks_split(&joined, PC_AXIS_DP, first, &inner, &outer);
+    outline->shard = pc_group_of(machine, &inner, PC_AXIS_DP);
+    outline->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
+}
+
+static pc_cut cut_with_state_of(const pc_outline *outline, const pc_iteration_spec *spec) {
+    pc_cut cut = outline->cut;
+    cut.zero = spec->cut.zero;
+    cut.shard_group = spec->cut.shard_group;
+    cut.offload.kinds = spec->cut.offload.kinds;
+    return cut;
+}
+
+bool pc_outline_can_restate(const pc_outline *outline, const pc_iteration_spec *spec) {
+    pc_outline other = *outline;
+    other.spec = spec;
+    other.cut = cut_with_state_of(outline, spec);
+    return pc_outline_memo_has_same_parts(outline, &other);
+}
+
+pc_code pc_outline_restate(pc_outline *outline, const pc_iteration_spec *spec, pc_error *error) {
+    outline->spec = spec;
+    outline->cut = cut_with_state_of(outline, spec);
+    pc_outline_split_replicas(outline);
+    return pc_outline_share_state(outline, error);
+}

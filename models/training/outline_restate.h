@@ -1,0 +1,19 @@
+/* outline_restate.h: an outline made over for another sharing of the state. Private to models/. */
+#ifndef PC_MODELS_TRAINING_OUTLINE_RESTATE_H
+#define PC_MODELS_TRAINING_OUTLINE_RESTATE_H
+
+#include "models/training/outline.h"
+
+/* Who shares ZeRO's state, and who holds the same share of it, of an outline whose replicas are placed. */
+void pc_outline_split_replicas(pc_outline *outline);
+
+/* Whether its parts are those of a spec that differs from its own in nothing but ZeRO's level, the group that shares
+ * state, the state that is on the host, and overlaps other than overlaps_tp: weights that ZeRO 3 gathers may come to
+ * passes in other ways. */
+bool pc_outline_can_restate(const pc_outline *outline, const pc_iteration_spec *spec);
+
+/* Makes the outline that of such a spec, as pc_outline_make_with would make it, in a fraction of the time. Failed, it
+ * is good for nothing but pc_outline_free. */
+pc_code pc_outline_restate(pc_outline *outline, const pc_iteration_spec *spec, pc_error *error);
+
+#endif
