@@ -7,158 +7,10 @@
 #include "models/schedule/generate.h"
 #include "models/training/outline.h"
 #include "tests/iteration_example.h"
-#include "tests/iteration_experts.h"
-#include "tests/random_frozen.h"
+#include "tests/random_iteration.h"
 #include "tests/same_replay.h"
 
 #include <math.h>
-
-/* ---- settings ---- */
-
-static bool toss(test_random *random) {
-    return test_between(random, 0, 1);
-}
-
-/* Searches take their time: a third as often as the others. */
-static void draw_schedule(test_random *random, pc_iteration_spec *spec) {
-    int count;
-    const pc_generator *all = pc_generators(&count);
-    do spec->generator = &all[test_between(random, 0, count - 1)];
-    while (spec->generator->searches && test_between(random, 0, 2) > 0);
-    spec->cut.chunks = spec->generator->chunks_default;
-}
-
-/* Iterations of bad days: slow GPUs, bad links, noise. */
-static void draw_bad_days(test_random *random, pc_iteration_spec *spec) {
-    int64_t gpus = (int64_t)spec->cut.tp * spec->cut.pp * spec->cut.dp;
-    spec->jitter = toss(random) ? 0 : 0.1;
-    spec->bad_days = (pc_bad_days){.samples = test_between(random, 1, 3),
-                                   .gpu_jitter = toss(random) ? 0 : 0.05,
-                                   .link_jitter = toss(random) ? 0 : 0.3,
-                                   .slow_gpus = test_between(random, 0, gpus < 3 ? gpus : 3),
-                                   .slow_factor = 1.5,
-                                   .bad_links = test_between(random, 0, gpus < 3 ? gpus : 3),
-                                   .bad_factor = 0.25};
-}
-
-/* What ZeRO 3 has of units: some in a unit or ahead, kept or not, reduced by every microbatch or the last. */
-static void draw_units(test_random *random, pc_iteration_spec *spec) {
-    spec->fsdp_prefetch = (int)test_between(random, 0, 3);
-    spec->unit_layers = test_between(random, 0, 3);
-    spec->fsdp_version = (pc_fsdp_version)test_between(random, 0, 2);
-    if (spec->cut.zero != 3 || spec->unit != PC_UNIT_LAYER) return;
-    spec->reshard_after_forward = (pc_reshard)test_between(random, 0, 2);
-    spec->gradient_sync = (pc_gradient_sync)test_between(random, 0, 2);
-}
-
-/* Over links from a tenth of what passes need to ten times as much; with activations where the schedule can. */
-static void draw_offload(test_random *own, pc_iteration_spec *spec) {
-    static const int32_t kinds[] = {PC_OFFLOAD_FINE_GRAINED, PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_TENSORS,
-                                    0};
-    if (!toss(own)) return;
-    spec->machine.host_link_bytes_per_s = 1e9 * (double)test_between(own, 2, 200);
-    spec->machine.host_memory_bytes_per_s = 1e9 * (double)test_between(own, 100, 1000);
-    spec->machine.host_link_gpus = (int32_t)test_between(own, 0, 2);
-    bool can = !spec->generator->recomputes && !spec->generator->adapts;
-    if (can) spec->cut.offload.kinds = kinds[test_between(own, 0, 4)];
-    if (can && spec->cut.offload.kinds) spec->cut.recompute = toss(own) ? PC_RECOMPUTE_NONE : PC_RECOMPUTE_SELECTIVE;
-    if (spec->cut.offload.kinds == PC_OFFLOAD_FINE_GRAINED)
-        spec->cut.offload.modules = (int32_t)test_between(own, 1, 31) & 0x1f;
-    if (toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_OPTIMIZER;
-    spec->cut.offload.fraction = (double)test_between(own, 0, 4) / 4;
-    spec->cut.offload.optimizer_fraction = (double)test_between(own, 0, 4) / 4;
-    spec->cut.offload.overlaps_copies = toss(own);
-    if (spec->cut.zero == 3 && spec->cut.dp > 1 && toss(own)) spec->cut.offload.kinds |= PC_OFFLOAD_PARAMETERS;
-}
-
-static void draw_slices(test_random *own, pc_iteration_spec *spec) {
-    spec->cut.chunks = (int)test_between(own, 1, 4);
-    if (pc_generator_has_sliced_parts(spec->generator)) spec->cut.slices = (int)test_between(own, 1, 3);
-    if (spec->cut.slices > 0) spec->cut.chunks = spec->cut.slices * (int)test_between(own, 1, 2);
-    spec->cut.sequence_split = (pc_sequence_split)toss(own);
-    spec->cut.zero %= 2;
-    spec->cut.cp = spec->cut.cp_a2a = 0;
-    spec->model.attention = PC_ATTENTION_FLASH;
-    spec->model.sliding_window = spec->model.attention_chunk_size = spec->model.sliding_window_pattern = 0;
-    spec->model.document_length = spec->model.document_length_square = 0;
-    spec->cut.offload.kinds &= ~PC_OFFLOAD_ACTIVATIONS;
-}
-
-/* Of what was drawn apart and cannot be together, one goes; other tests ask for the refusals. */
-static void settle(pc_iteration_spec *spec) {
-    pc_cut *cut = &spec->cut;
-    if (spec->generator->barriers != PC_BARRIERS_NONE) {
-        cut->lora = (pc_lora){0};
-        cut->frozen = 0;
-        if (cut->zero == 3) cut->zero = 2;
-        if (cut->cross_entropy == PC_CROSS_ENTROPY_CHUNKED) cut->cross_entropy = PC_CROSS_ENTROPY_FUSED;
-    }
-    if (cut->kernels == PC_KERNELS_EAGER) cut->fuses_operations = cut->compiles = false;
-    if (pc_cut_frozen(cut)) cut->zero_partition = PC_ZERO_PARTITION_EVEN;
-    if (!(cut->offload.kinds & PC_OFFLOAD_FINE_GRAINED)) cut->offload.modules = 0;
-    if (cut->zero < 3) cut->offload.kinds &= ~PC_OFFLOAD_PARAMETERS;
-}
-
-/* What exchanges hide behind: kernels of pairs, some of them delayed, or else shared experts. */
-static void draw_overlaps(test_random *random, pc_iteration_spec *spec) {
-    bool has_shared = spec->model.experts.shared_ffn_hidden > 0 && spec->cut.dispatcher != PC_DISPATCHER_ALLGATHER;
-    bool runs_again = spec->cut.recompute_modules & PC_RECOMPUTES_SHARED_EXPERTS;
-    spec->delays_weights = spec->overlaps_pairs && toss(random);
-    spec->cut.overlaps_shared = has_shared && !runs_again && !spec->overlaps_pairs && toss(random);
-}
-
-static pc_iteration_spec draw_spec(test_random *random) {
-    pc_iteration_spec spec = random_spec(random);
-    draw_schedule(random, &spec);
-    static const int pps[] = {1, 2, 3, 4};
-    spec.cut.pp = pps[test_between(random, 0, 3)];
-    bool has_halves = spec.generator->mixes && spec.generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
-    if (has_halves) spec.cut.pp += spec.cut.pp % 2;
-    if (spec.cut.dp > 8) spec.cut.dp = 3;
-    spec.cut.microbatches = spec.cut.pp * 2 * test_between(random, 1, 2);
-    spec.cut.zero = (int)test_between(random, 0, 3);
-    spec.cut.gradient_bytes = toss(random) ? 4 : 2;
-    spec.cut.recompute = (pc_recompute)test_between(random, 0, PC_RECOMPUTE_KINDS - 1);
-    spec.cut.recompute_modules = (int32_t)test_between(random, 1, PC_RECOMPUTES_ALL);
-    spec.cut.recompute_layers = 1;
-    spec.cut.kernels = (pc_kernels)test_between(random, 0, 1);
-    spec.unit = (pc_unit)test_between(random, 0, 1);
-    spec.network = toss(random) ? PC_NETWORK_CLOSED : toss(random) ? PC_NETWORK_FLOWS : PC_NETWORK_AUTO;
-    spec.expands = spec.cut.dp > 1 && test_between(random, 0, 3) == 0;
-    if (spec.expands) spec.jitter = toss(random) ? 0 : 0.2;
-    spec.seed = test_draw(random);
-    test_random own = {spec.seed}; /* so that all else is drawn as without it */
-    if (toss(&own)) spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
-    if (toss(&own)) spec.cut.gradient_accumulation = PC_GRADIENT_ACCUMULATION_SEPARATE;
-    spec.cut.dummy_wgrad = spec.cut.seq_len % 3 > 0;
-    draw_units(&own, &spec);
-    draw_offload(&own, &spec);
-    if (pc_placement_has_slices(spec.generator->placement)) draw_slices(&own, &spec);
-    settle(&spec);
-    random_base(&own, &spec.model, &spec.cut);
-    bool can_have_muon = spec.cut.zero < 2 && !pc_cut_frozen(&spec.cut) && spec.cut.offload.kinds == 0;
-    if (can_have_muon && toss(&own)) {
-        spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
-        spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
-    }
-    spec.cut.graphs = (int32_t)test_between(&own, 0, PC_GRAPHS_ITERATION);
-    spec.overlaps_tp = toss(random);
-    spec.overhead_ps = toss(random) ? 0 : 123456789;
-    spec.machine.leaf_nodes = (int32_t)test_between(random, 0, 2);
-    spec.machine.oversubscription = 2;
-    if (toss(random)) spec.overlap_slowdown = 0.25;
-    if (toss(random) && spec.cut.zero > 0 && spec.generator->placement != PC_PLACEMENT_BIDIRECTIONAL)
-        spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
-    if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
-    if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
-    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks) &&
-                    spec.granularity == PC_GRANULARITY_PASS && !pc_offload_is_beside_passes(&spec.cut.offload);
-    spec.overlaps_pairs = can_pair && toss(&own);
-    test_random experts = {spec.seed};
-    random_folded_experts(&experts, &spec);
-    draw_overlaps(&own, &spec);
-    return spec;
-}
 
 /* A room in which some stages' activations fit and others' may not: between what is held all the time and the peak, of
  * the stage that holds most. */
@@ -372,14 +224,15 @@ static pc_run_status compare(const pc_iteration_spec *spec) {
     return status;
 }
 
-static void describe(const pc_iteration_spec *spec, char text[512]) {
-    snprintf(text, 512,
-             "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g samples %ld p2p %d grad %d par %d step %d "
-             "bucket %ld limit %ld",
-             spec->generator->name, spec->cut.pp, (long)spec->cut.microbatches, spec->cut.tp, spec->cut.dp,
-             spec->cut.zero, spec->network, spec->granularity, spec->expands, spec->jitter,
-             (long)spec->bad_days.samples, spec->overlaps_p2p, spec->overlaps_gradients, spec->overlaps_parameters,
-             spec->step, (long)spec->bucket_bytes, (long)spec->memory_limit_bytes);
+static void print_spec(const pc_iteration_spec *spec) {
+    if (!getenv("PC_TEST_SAY")) return;
+    print_message(
+        "%s p%d m%ld t%d d%d zero %d net %d ops %d expand %d jitter %g samples %ld p2p %d grad %d par %d step %d "
+        "bucket %ld limit %ld\n",
+        spec->generator->name, spec->cut.pp, (long)spec->cut.microbatches, spec->cut.tp, spec->cut.dp, spec->cut.zero,
+        spec->network, spec->granularity, spec->expands, spec->jitter, (long)spec->bad_days.samples, spec->overlaps_p2p,
+        spec->overlaps_gradients, spec->overlaps_parameters, spec->step, (long)spec->bucket_bytes,
+        (long)spec->memory_limit_bytes);
 }
 
 static void test_events_are_the_shortcut(void **state) {
@@ -387,11 +240,9 @@ static void test_events_are_the_shortcut(void **state) {
     test_random random = {2019};
     long cases = test_cases(60, 300), done[3] = {0}, pairs = 0;
     for (long i = 0; i < cases; i++) {
-        pc_iteration_spec spec = draw_spec(&random);
+        pc_iteration_spec spec = random_iteration(&random);
         pairs += spec.overlaps_pairs;
-        char text[512];
-        describe(&spec, text);
-        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        print_spec(&spec);
         done[compare(&spec)]++;
         if (i % 3) continue;
         pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
@@ -406,39 +257,31 @@ static void test_events_are_the_shortcut(void **state) {
     test_count("iterations, shortcut and events", done[0] + done[1]);
 }
 
-/* Whatever is drawn, of a schedule with pairs that run together. */
-static void force_pairs(test_random *random, pc_iteration_spec *spec) {
-    static const char *const names[] = {"1f1b-interleaved-overlap", "dualpipe", "dualpipe-v"};
-    spec->generator = pc_generator_find(names[test_between(random, 0, 2)]);
-    spec->cut.chunks = 2;
-    spec->cut.slices = 0;
-    spec->cut.sequence_split = 0;
-    spec->cut.pp = toss(random) ? 2 : 4;
-    spec->cut.microbatches = spec->cut.pp * 2 * test_between(random, 1, 2);
-    spec->cut.offload = (pc_offload){0};
-    spec->cut.shard_group = 0;
-    spec->granularity = PC_GRANULARITY_PASS;
-    spec->overlaps_pairs = true;
-    draw_overlaps(random, spec);
-}
-
 static void test_pairs_are_the_shortcut(void **state) {
     (void)state;
     test_random random = {412};
-    long cases = test_cases(60, 300), done[3] = {0};
+    long cases = test_cases(60, 300), done[3] = {0}, copies = 0;
     for (long i = 0; i < cases; i++) {
-        pc_iteration_spec spec = draw_spec(&random);
-        char text[512];
-        force_pairs(&random, &spec);
-        describe(&spec, text);
-        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
+        pc_iteration_spec spec = random_iteration(&random);
+        random_pairs(&random, &spec);
+        copies += pc_offload_is_beside_passes(&spec.cut.offload);
+        print_spec(&spec);
         done[compare(&spec)]++;
     }
-    print_message("%ld fit, %ld do not, %ld cannot be\n", done[0], done[1], done[2]);
-    assert_true(done[PC_RUN_OK] > cases / 2);
+    print_message("%ld fit, %ld do not, %ld cannot be; %ld with copies\n", done[0], done[1], done[2], copies);
+    assert_true(done[PC_RUN_OK] > cases / 2 && test_saw(copies, 5));
 }
 
 /* ---- passes that wait for memory ---- */
+
+/* F and BW that ran together. */
+static void mark_pairs(const pc_replay_trace *trace, pc_schedule *schedule) {
+    assert_int_equal(pc_schedule_add_pairs(schedule, NULL), PC_OK);
+    for (int64_t i = 0; i + 1 < trace->pass_count; i++)
+        schedule->pairs[i] = trace->pass_device[i] == trace->pass_device[i + 1] && trace->pass[i].kind == PC_PASS_F &&
+                             trace->pass[i + 1].kind == PC_PASS_BW &&
+                             trace->pass_start_ps[i] == trace->pass_start_ps[i + 1];
+}
 
 /* A walk over the order in which passes ran is possible, fits, and is nowhere later: a device may have waited for a
  * pass which it then passed over, since by then that one waited for memory on another. */
@@ -456,6 +299,7 @@ static void check_order_that_ran(const pc_iteration_spec *spec, const pc_iterati
                      PC_OK);
     schedule.barriers = spec->generator->barriers;
     memcpy(schedule.passes, trace->pass, (size_t)trace->pass_count * sizeof *trace->pass);
+    if (spec->overlaps_pairs) mark_pairs(trace, &schedule);
     assert_int_equal(pc_iteration_costs(spec, NULL, &costs, NULL), PC_OK);
     const pc_replay_options with_trace = {.with_trace = true};
     if (pc_replay_run(&schedule, &costs, &with_trace, &replay, &error)) fail_msg("%s", error.message);
@@ -486,44 +330,49 @@ static void check_lacks(const pc_iteration *iteration) {
 
 /* What fits is as if nobody could wait. What does not ends in an order that fits, or says which pass waits for ever;
  * whichever way it was to be run. */
-static void test_passes_wait_for_memory(void **state) {
-    (void)state;
-    test_random random = {77};
-    long cases = test_cases(100, 300), waited = 0, stuck = 0;
-    for (long i = 0; i < cases; i++) {
-        pc_iteration_spec spec = draw_spec(&random);
-        char text[512];
-        spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
-        spec.overlaps_pairs = spec.delays_weights = false;
-        describe(&spec, text);
-        if (getenv("PC_TEST_SAY")) print_message("%ld: %s\n", i, text);
-        pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
-        if (roomy.status) {
-            pc_iteration_free(&roomy);
-            continue;
-        }
+static void check_waiting(test_random *random, pc_iteration_spec spec, long *waited, long *stuck) {
+    spec.cut.offload.kinds &= ~PC_OFFLOAD_BESIDE_PASSES; /* which none that waits may have */
+    print_spec(&spec);
+    pc_iteration roomy = run(&spec, PC_ENGINE_AUTO);
+    if (!roomy.status) {
         spec.waits_for_memory = true;
         pc_iteration asked = run(&spec, PC_ENGINE_AUTO);
         same_iteration(&asked, &roomy);
         assert_int_equal(asked.replay.way, roomy.replay.way);
         pc_iteration_free(&asked);
-        tighten(&random, &roomy, &spec);
+        tighten(random, &roomy, &spec);
         pc_iteration iteration = run(&spec, PC_ENGINE_AUTO), events = run(&spec, PC_ENGINE_EVENTS);
         same_iteration(&iteration, &events);
         if (iteration.status) {
             assert_int_equal(iteration.status, PC_RUN_OUT_OF_MEMORY);
             check_lacks(&iteration);
-            stuck++;
+            ++*stuck;
         } else if (iteration.replay.way == PC_WAY_EVENTS) {
             check_waited(&spec, &iteration);
-            waited++;
+            ++*waited;
         }
         pc_iteration_free(&iteration);
         pc_iteration_free(&events);
-        pc_iteration_free(&roomy);
     }
-    print_message("%ld waited, %ld for ever\n", waited, stuck);
-    assert_true(test_saw(waited, cases / 8 + 1) && test_saw(stuck, 1));
+    pc_iteration_free(&roomy);
+}
+
+static void test_passes_wait_for_memory(void **state) {
+    (void)state;
+    test_random random = {77};
+    long cases = test_cases(100, 300), waited = 0, stuck = 0, pairs_waited = 0;
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = random_iteration(&random);
+        spec.overlaps_pairs = spec.delays_weights = false;
+        check_waiting(&random, spec, &waited, &stuck);
+    }
+    for (long i = 0; i < cases; i++) {
+        pc_iteration_spec spec = random_iteration(&random);
+        random_pairs(&random, &spec);
+        check_waiting(&random, spec, &pairs_waited, &stuck);
+    }
+    print_message("%ld waited, %ld with pairs, %ld for ever\n", waited, pairs_waited, stuck);
+    assert_true(test_saw(waited, cases / 8 + 1) && test_saw(pairs_waited, 4) && test_saw(stuck, 1));
 }
 
 /* One stage, two microbatches, forward first, and room for the activations of one: the second F waits for the first

@@ -317,12 +317,101 @@ static void test_memory_of_two_gathers(void **state) {
     pc_iteration_free(&together);
 }
 
+/* ---- activations on the host ---- */
+
+enum { RUNS_MAX = 4096 };
+
+/* A device's passes, a pair as one: its place in the trace, and when it starts and ends. */
+typedef struct runs {
+    int count;
+    int64_t first[RUNS_MAX];
+    pc_time start_ps[RUNS_MAX], end_ps[RUNS_MAX];
+    bool is_pair[RUNS_MAX];
+} runs;
+
+static void find_runs(const pc_replay_trace *trace, int device, runs *found) {
+    found->count = 0;
+    for (int64_t i = 0; i < trace->pass_count; i++) {
+        if (trace->pass_device[i] != device) continue;
+        bool is_pair = i + 1 < trace->pass_count && trace->pass_device[i + 1] == device &&
+                       trace->pass[i].kind == PC_PASS_F && trace->pass_start_ps[i] == trace->pass_start_ps[i + 1] &&
+                       trace->pass_end_ps[i] > trace->pass_start_ps[i];
+        assert_true(found->count < RUNS_MAX);
+        found->first[found->count] = i;
+        found->start_ps[found->count] = trace->pass_start_ps[i];
+        found->end_ps[found->count] = trace->pass_end_ps[i];
+        found->is_pair[found->count++] = is_pair;
+        i += is_pair;
+    }
+}
+
+static int find_run_of(const pc_replay_trace *trace, const runs *all, pc_pass_kind kind, pc_pass like) {
+    for (int r = 0; r < all->count; r++)
+        for (int64_t i = all->first[r]; i <= all->first[r] + all->is_pair[r]; i++)
+            if (trace->pass[i].kind == (int16_t)kind && trace->pass[i].chunk == like.chunk &&
+                trace->pass[i].microbatch == like.microbatch)
+                return r;
+    return -1;
+}
+
+/* What goes to the host goes behind its F's run, one after the other, and comes back one after the other, each no
+ * earlier than 1 + ahead runs before its own, which waits for it. Of fewer than 4 runs between nothing goes. Returns
+ * for how many runs it is the copy that they begin with. */
+static long check_copies(const pc_replay_trace *trace, const pc_costs *costs, int device, long *of_pairs) {
+    static runs all;
+    static pc_time out_end_ps[RUNS_MAX][2];
+    pc_time out_ps = 0, back_ps = 0;
+    long waited = 0;
+    find_runs(trace, device, &all);
+    for (int r = 0; r < all.count; r++)
+        for (int k = 0; k <= all.is_pair[r]; k++) {
+            pc_pass pass = trace->pass[all.first[r] + k];
+            int64_t at = pc_costs_index(costs, device, pass.chunk);
+            int back = pass.kind == PC_PASS_F ? find_run_of(trace, &all, PC_PASS_BW, pass) : -1;
+            if (back >= 0 && back - r >= 4 && costs->copies.bytes[at] > 0)
+                out_end_ps[r][k] = out_ps = longer(out_ps, all.end_ps[r]) + costs->copies.out_ps[at];
+            int f = pass.kind == PC_PASS_BW ? find_run_of(trace, &all, PC_PASS_F, pass) : -1;
+            if (f < 0 || r - f < 4 || costs->copies.bytes[at] == 0) continue;
+            bool is_second = trace->pass[all.first[f]].kind != PC_PASS_F ||
+                             trace->pass[all.first[f]].chunk != pass.chunk ||
+                             trace->pass[all.first[f]].microbatch != pass.microbatch;
+            pc_time begins = longer(all.end_ps[r - 1 - costs->copies.ahead[at]], out_end_ps[f][is_second]);
+            back_ps = longer(back_ps, begins) + costs->copies.back_ps[at];
+            assert_true(all.start_ps[r] >= back_ps);
+            waited += all.start_ps[r] == back_ps && back_ps > all.end_ps[r - 1];
+            *of_pairs += all.is_pair[r];
+        }
+    return waited;
+}
+
+static void test_copies_of_pairs(void **state) {
+    (void)state;
+    static const int32_t kinds[] = {PC_OFFLOAD_SELECTIVE, PC_OFFLOAD_FULL, PC_OFFLOAD_TENSORS};
+    test_random random = {506};
+    long waited = 0, of_pairs = 0;
+    for (long i = 0; i < test_cases(30, 500); i++) {
+        pc_iteration_spec spec = draw_spec(&random);
+        spec.cut.offload.kinds = kinds[i % 3];
+        spec.cut.offload.fraction = 0.5;
+        spec.cut.microbatches *= 2;
+        spec.machine.host_link_bytes_per_s = 1e9 * (double)test_between(&random, 4, 100);
+        pc_costs costs = costs_of(&spec);
+        pc_iteration iteration = run_spec(&spec);
+        for (int d = 0; d < iteration.devices; d++)
+            waited += check_copies(&iteration.replay.trace, &costs, d, &of_pairs);
+        pc_iteration_free(&iteration);
+        pc_costs_free(&costs);
+    }
+    print_message("%ld copies back to pairs, for %ld runs waited\n", of_pairs, waited);
+    assert_true(test_saw(of_pairs, 50) && test_saw(waited, 20));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_pair_takes),      cmocka_unit_test(test_units_of_both),
         cmocka_unit_test(test_units_by_hand),          cmocka_unit_test(test_expanded_and_sampled),
         cmocka_unit_test(test_bad_days_on_the_engine), cmocka_unit_test(test_order_of_ways),
-        cmocka_unit_test(test_memory_of_two_gathers),
+        cmocka_unit_test(test_memory_of_two_gathers),  cmocka_unit_test(test_copies_of_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

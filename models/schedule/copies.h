@@ -1,10 +1,10 @@
 /* copies.h: activations on their way to the host and back, beside the passes of a device. Private to models/.
  *
  * A copy out begins when its F and the copies before it are over; the activations leave the GPU with its end. A copy
- * back begins one to three passes ahead of its backward pass, so that those hide it. It comes behind the copies before it
- * and its own copy out, and the backward pass waits for its end. Both ways go on side by side: PCIe and
- * NVLink-C2C are full duplex, and GPUs have an engine for each. What comes back within PC_COPY_GAP passes stays: it
- * would be gone for no whole pass.
+ * back begins one to three passes ahead of its backward pass, so that those hide it. It comes behind the copies before
+ * it and its own copy out, and the backward pass waits for its end. Both ways go on side by side: PCIe and NVLink-C2C
+ * are full duplex, and GPUs have an engine for each. What comes back within PC_COPY_GAP passes stays: it would be gone
+ * for no whole pass. Two passes that the costs run together count as one.
  */
 #ifndef PC_MODELS_SCHEDULE_COPIES_H
 #define PC_MODELS_SCHEDULE_COPIES_H
@@ -22,13 +22,15 @@ enum { PC_COPY_GAP = 4 };
 
 typedef enum pc_copy_mark { PC_COPY_NONE, PC_COPY_OUT, PC_COPY_BACK } pc_copy_mark;
 
-/* By position: what a pass is for copies; the other pass of the pair; and room for when the copy out is over. Owned:
- * pc_copy_plan_free; one that was made before is made again in its place. */
+/* By position: what a pass is for copies; the F or the backward pass that belongs to it; of a backward pass, behind
+ * which pass its copy back may begin; and room for when the copy out is over. Owned: pc_copy_plan_free; one that was
+ * made before is made again in its place. */
 typedef struct pc_copy_plan {
     uint8_t *mark;
-    int32_t *partner;
+    int32_t *partner, *after;
     pc_time *out_end_ps;
-    int32_t *forward; /* [chunks][microbatches], for the making */
+    int32_t *forward; /* [chunks][microbatches], for the making, as the next */
+    int32_t *run;     /* by position: how many passes or pairs of the device are before it */
     int64_t passes, cells;
 } pc_copy_plan;
 

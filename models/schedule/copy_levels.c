@@ -41,8 +41,9 @@ static void add_passes(const pc_schedule *schedule, const pc_costs *costs, const
         pc_pass pass = schedule->passes[i];
         int64_t at = pc_costs_index(costs, device, pass.chunk);
         int64_t more = pass.kind == PC_PASS_F ? costs->copies.bytes[at] : 0;
-        add(all, start_ps[i], pc_costs_taken(costs, device, pass, false) + more);
-        add(all, end_ps[i], -pc_costs_given(costs, device, pass) - copied_given(&costs->copies, at, pass.kind));
+        add(all, start_ps[i], pc_costs_taken_at(costs, schedule, device, i, false) + more);
+        add(all, end_ps[i],
+            -pc_costs_given_at(costs, schedule, device, i) - copied_given(&costs->copies, at, pass.kind));
     }
 }
 
@@ -58,7 +59,7 @@ static void add_copies(const pc_schedule *schedule, const pc_costs *costs, const
             add(all, plan->out_end_ps[i], -x->bytes[at]);
         }
         if (plan->mark[i] == PC_COPY_BACK) {
-            pc_time before_ps = end_ps[i - 1 - x->ahead[at]];
+            pc_time before_ps = end_ps[plan->after[i]];
             pc_time back_ps = pc_copy_back(&lanes, before_ps, plan->out_end_ps[plan->partner[i]], x->back_ps[at]);
             add(all, back_ps - x->back_ps[at], x->bytes[at]);
         }

@@ -331,8 +331,7 @@ static pc_time wait_for_copy(pc_timing *t, const pc_schedule *schedule, int stag
                              pc_copy_lanes *lanes, pc_time now) {
     int64_t at = (int64_t)stage * schedule->chunks + schedule->passes[position].chunk;
     if (t->plan.mark[position] != PC_COPY_BACK) return now;
-    int64_t before = position - 1 - t->copies->ahead[at];
-    pc_time before_ps = before < schedule->offsets[stage] ? 0 : t->end[before];
+    pc_time before_ps = t->end[t->plan.after[position]];
     pc_time back_ps =
         pc_copy_back(lanes, before_ps, t->plan.out_end_ps[t->plan.partner[position]], t->copies->back_ps[at]);
     return back_ps > now ? back_ps : now;

@@ -120,15 +120,27 @@ static bool reorder_times(pc_time *times_ps, const ran *order, int64_t count) {
     return reorder(times_ps, sizeof *times_ps, order, count);
 }
 
-pc_code pc_events_reorder(pc_schedule *schedule, pc_flows_result *result, pc_error *error) {
+/* Two passes that others came between are no pair any more. */
+static bool reorder_pairs(uint8_t *pairs, const ran *order, int64_t count) {
+    if (!reorder(pairs, sizeof *pairs, order, count)) return false;
+    for (int64_t i = 0; i < count; i++)
+        if (i + 1 == count || order[i + 1].position != order[i].position + 1) pairs[i] = 0;
+    return true;
+}
+
+pc_code pc_events_reorder(pc_schedule *schedule, bool has_pairs, pc_flows_result *result, pc_error *error) {
     int64_t passes = schedule->offsets[schedule->devices];
     ran *order = pc_alloc((size_t)passes, sizeof *order);
     if (!order) return pc_error_no_memory(error);
-    for (int64_t i = 0; i < passes; i++) order[i] = (ran){result->start_ps[i], result->end_ps[i], i};
+    for (int64_t i = 0; i < passes; i++) {
+        bool is_second = pc_schedule_is_second(schedule, i); /* it follows the first */
+        order[i] = (ran){result->start_ps[is_second && has_pairs ? i - 1 : i], result->end_ps[i], i};
+    }
     for (int d = 0; d < schedule->devices; d++)
         qsort(order + schedule->offsets[d], (size_t)(schedule->offsets[d + 1] - schedule->offsets[d]), sizeof *order,
               compare_ran);
     bool moved = reorder(schedule->passes, sizeof *schedule->passes, order, passes) &&
+                 (!schedule->pairs || reorder_pairs(schedule->pairs, order, passes)) &&
                  reorder_times(result->start_ps, order, passes) && reorder_times(result->end_ps, order, passes) &&
                  reorder_times(result->arrival_ps, order, passes) &&
                  (result->trace.queue_count == 0 || reorder_times(result->trace.queue_ready_ps, order, passes));

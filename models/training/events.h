@@ -15,6 +15,6 @@ pc_code pc_events_draw(const pc_outline *outline, const pc_schedule *schedule, b
                        pc_time **block, pc_error *error);
 
 /* Puts the passes of a schedule, and what was found of them, into the order in which they ran. */
-pc_code pc_events_reorder(pc_schedule *schedule, pc_flows_result *result, pc_error *error);
+pc_code pc_events_reorder(pc_schedule *schedule, bool has_pairs, pc_flows_result *result, pc_error *error);
 
 #endif

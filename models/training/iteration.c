@@ -348,7 +348,7 @@ static pc_engine_way way_of(const pc_flows_spec *how) {
 static pc_code take_found(iteration_run *run, const pc_flows_spec *how, pc_flows_result *found, pc_time whole_ps,
                           bool with_trace, pc_iteration *iteration, pc_error *error) {
     const pc_memory_seen seen = {found->peak_bytes, found->overdrawn_ps};
-    pc_code code = how->waits_for_memory ? pc_events_reorder(&run->schedule, found, error) : PC_OK;
+    pc_code code = how->waits_for_memory ? pc_events_reorder(&run->schedule, run->costs.pair_ps, found, error) : PC_OK;
     timed x = {found->start_ps, found->end_ps, found->arrival_ps, whole_ps};
     if (!code) code = find_met(run, how, whole_ps, error);
     if (!code) code = conclude(run, &x, how->has_memory ? &seen : NULL, with_trace, iteration, error);

@@ -51,11 +51,14 @@ static pc_code add_out(lowering *lowered, int place, int64_t row, int64_t at) {
 
 static pc_code add_back(lowering *lowered, int place, int64_t position, int64_t row, int64_t at) {
     const pc_copies *copies = &lowered->costs.copies;
-    int64_t f_row = row - position + lowered->copy_plan.partner[position];
+    int64_t first_row = row - position, f_row = first_row + lowered->copy_plan.partner[position];
+    int64_t after_row = first_row + lowered->copy_plan.after[position];
     int32_t number;
     pc_code code = add_copy(lowered, place, 1, copies->back_ps[at], copies->bytes[at], 0, &number);
     if (!code) code = lowering_add_edge(lowered, lowered->copied_out[f_row], number, 0);
-    if (!code) code = lowering_add_edge(lowered, lowered->last[row - 1 - copies->ahead[at]], number, 0);
+    if (!code) code = lowering_add_edge(lowered, lowered->last[after_row], number, 0);
+    if (!code && lowering_ends_pair(lowered, position))
+        code = lowering_add_edge(lowered, number, lowered->first[row - 1], 0);
     return code ? code : lowering_add_edge(lowered, number, lowered->first[row], 0);
 }
 

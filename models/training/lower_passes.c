@@ -27,7 +27,7 @@ pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps,
     if (lowered->how.has_memory) task.memory = place;
     if (lowered->spine_count == 0) task.take_bytes = lowered->take_bytes;
     if (which == LAST_PIECE) task.give_bytes = lowered->give_bytes;
-    task.goes_on = lowered->spine_count > 0;
+    task.goes_on = lowered->spine_count > 0 || lowered->goes_on;
     pc_code code = pc_program_add_task(lowered->program, &task, &number, lowered->error);
     if (!code) code = lowering_add_edge(lowered, after, number, 0);
     if (!code && lowered->spine_count == lowered->spine_room) code = grow_spine(lowered);
@@ -395,6 +395,7 @@ static pc_code add_waiter(lowering *lowered, int replica, int device, int64_t po
 static pc_code add_pass(lowering *lowered, int replica, int device, int64_t position) {
     int64_t row = lowering_row(lowered, replica, position);
     lowered->spine_count = 0;
+    lowered->goes_on = lowering_ends_pair(lowered, position);
     if (lowered->how.has_memory) find_bytes(lowered, device, position);
     pc_code code = lowered->how.is_closed ? add_closed_pass(lowered, replica, device, position)
                                           : add_open_pass(lowered, replica, device, position);

@@ -84,10 +84,11 @@ static void read_stuck(const lowering *lowered, const pc_simulation_result *foun
     pc_pass pass = lowered->schedule->passes[position];
     bool is_recomputed = pc_pass_is_recomputed(&lowered->index, device, pass);
     result->is_stuck = true;
-    result->stuck = (pc_pass_stuck){.position = position,
-                                    .asked_bytes = pc_costs_taken(&lowered->costs, device, pass, is_recomputed),
-                                    .level_bytes = found->level_bytes,
-                                    .when_ps = found->time_ps};
+    result->stuck = (pc_pass_stuck){
+        .position = position,
+        .asked_bytes = pc_costs_taken_at(&lowered->costs, lowered->schedule, device, position, is_recomputed),
+        .level_bytes = found->level_bytes,
+        .when_ps = found->time_ps};
 }
 
 pc_code lowering_read(const lowering *lowered, const pc_simulation_result *found, pc_flows_result *result) {

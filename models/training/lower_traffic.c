@@ -251,8 +251,7 @@ static pc_code add_dependency(lowering *lowered, int replica, pc_predecessor fro
         return add_vocab_wait(lowered, replica, from, device, position);
     if (from.stage != device) return add_message(lowered, replica, from, device, position);
     if (!lowered->how.waits_for_memory) return PC_OK;
-    return lowering_add_edge(lowered, lowered->last[lowering_row(lowered, replica, from.position)],
-                             lowered->first[lowering_row(lowered, replica, position)], 0);
+    return hold_receiver(lowered, lowered->last[lowering_row(lowered, replica, from.position)], replica, position, 0);
 }
 
 /* What a stage sends over a link goes out message by message, in the order of its passes: only traffic of other kinds

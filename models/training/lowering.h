@@ -61,6 +61,7 @@ typedef struct lowering {
     pc_time *over_ps;
     int64_t spine_count, spine_room;
     int64_t take_bytes, give_bytes;
+    bool goes_on; /* whether it is the second of a pair, which no other pass comes before */
     pc_error *error;
 } lowering;
 

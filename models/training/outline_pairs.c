@@ -31,10 +31,6 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
         wrong = "granularity operations; expected passes";
     else if (spec->cut.overlaps_shared)
         wrong = "moe_shared_expert_overlap; expected one of the two, as Megatron-LM does";
-    else if (pc_offload_is_beside_passes(&spec->cut.offload))
-        wrong = "activations on the host; expected another offload";
-    else if (spec->waits_for_memory)
-        wrong = "passes that wait for memory; expected memory_full: fail";
     if (!wrong) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT, "overlap.moe_expert_parallel_comm beside %s", wrong);
 }
