@@ -44,6 +44,7 @@ struct pipecast_results {
 
 struct pipecast_schedule {
     pc_schedule schedule;
+    struct api_made_schedule *made; /* how it was made by options, which then owns the schedule; else NULL */
 };
 
 struct pipecast_replay {
@@ -55,6 +56,11 @@ struct pipecast_replay {
 
 /* Gives an error to the caller, where it wants one; returns its code. */
 int api_answer(pc_code code, const pc_error *why, pipecast_error *error);
+
+/* Schedules made by options (schedule_make.c): freed, NULL is fine; replayed, and bounded, at their own costs. */
+void api_made_schedule_free(struct api_made_schedule *made);
+pc_code api_made_replay(const struct api_made_schedule *made, pipecast_replay *replay, pc_error *error);
+pc_code api_made_bound(const struct api_made_schedule *made, double *bound, pc_error *error);
 
 /* Only one thread at a time is between the two: HDF5 and journals are not made for several. A thread may be so twice.
  */

@@ -377,6 +377,35 @@ PC_PUBLIC int pipecast_schedule_generate(const char *name, int64_t devices, int6
                                          const pipecast_costs *costs, const double *memory_limit, const char *making,
                                          pipecast_schedule **schedule, pipecast_error *error);
 
+/* Makes a schedule as `pipecast schedule` does, whose `--help` says what each option means. The `count` options are
+ * KEY=VALUE, with these keys; of two with one key the last one holds:
+ *
+ *     devices microbatches chunks slices slice_times times vocab_times comm release_b keep memory_limit out_of_memory
+ *     making goal improve robust jitter gpu_jitter link_jitter slow_factor slow_stage samples seed engine block
+ *     block_steps
+ *
+ * `improve` is true or false; `times` are three numbers, a list of them, or a file of measured passes. `name` is that
+ * of a schedule, "best", a file of PyTorch's runtime (.csv), or of a building block (.yaml); it is NULL beside
+ * block=FILE. The schedule keeps its costs: for it, NULL stands for them in pipecast_schedule_replay and
+ * pipecast_schedule_bound. PIPECAST_ERROR_INPUT if an option is not as it must be, if there is no such schedule, or if
+ * it does not keep memory_limit.
+ *
+ *     const char *options[] = {"devices=8", "microbatches=24", "times=18.5,18.1,9.3", "improve=true"};
+ *     pipecast_schedule_make("zb-h1", options, 4, &schedule, &error);
+ */
+PC_PUBLIC int pipecast_schedule_make(const char *name, const char *const *options, size_t count,
+                                     pipecast_schedule **schedule, pipecast_error *error);
+
+/* What `pipecast schedule --format` FORMAT prints of it: "table", "json", "text", "torch-csv" or "block". The schedule
+ * owns the text. PIPECAST_ERROR_INPUT if there is no such format, it cannot be written so, or it is not of
+ * pipecast_schedule_make.
+ *
+ *     const char *json;
+ *     pipecast_schedule_report(schedule, "json", &json, &error);
+ */
+PC_PUBLIC int pipecast_schedule_report(pipecast_schedule *schedule, const char *format, const char **text,
+                                       pipecast_error *error);
+
 /* Makes one of the caller's orders: the passes of device d are `pass_count[d]` of the arrays, behind those of device
  * d - 1. kind: a pipecast_pass; chunk and microbatch from 0; placement: a pipecast_placement. Whether it can run,
  * pipecast_schedule_check says. PIPECAST_ERROR_INPUT for numbers out of range.

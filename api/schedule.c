@@ -298,7 +298,10 @@ int pipecast_schedule_write(const pipecast_schedule *schedule, const char *path,
 /* ---- what it is ---- */
 
 void pipecast_schedule_free(pipecast_schedule *schedule) {
-    if (schedule) pc_schedule_free(&schedule->schedule);
+    if (schedule && schedule->made)
+        api_made_schedule_free(schedule->made);
+    else if (schedule)
+        pc_schedule_free(&schedule->schedule);
     pc_free(schedule);
 }
 
@@ -345,7 +348,8 @@ static pc_unit_shape shape_of(const pc_schedule *schedule) {
                            .barriers = schedule->barriers};
 }
 
-static pc_code run(const pc_schedule *schedule, const pipecast_costs *costs, pipecast_replay *replay, pc_error *error) {
+static pc_code run_at(const pc_schedule *schedule, const pipecast_costs *costs, pipecast_replay *replay,
+                      pc_error *error) {
     static const pc_replay_options how = {.with_trace = true};
     scaled_costs scaled = {.time_unit_ps = 0.0};
     pc_unit_shape shape = shape_of(schedule);
@@ -353,17 +357,24 @@ static pc_code run(const pc_schedule *schedule, const pipecast_costs *costs, pip
     if (!code) code = pc_replay_run(schedule, &scaled.costs, &how, &replay->record.replay, error);
     replay->time_unit_ps = scaled.time_unit_ps;
     replay->memory_unit_bytes = scaled.microbatch_bytes;
-    replay->chunks = schedule->chunks;
-    replay->placement = schedule->placement;
     pc_costs_free(&scaled.costs);
     return code;
+}
+
+static pc_code run(const pipecast_schedule *handle, const pipecast_costs *costs, pipecast_replay *replay,
+                   pc_error *error) {
+    const pc_schedule *schedule = &handle->schedule;
+    replay->chunks = schedule->chunks;
+    replay->placement = schedule->placement;
+    return handle->made && !costs ? api_made_replay(handle->made, replay, error)
+                                  : run_at(schedule, costs, replay, error);
 }
 
 int pipecast_schedule_replay(const pipecast_schedule *schedule, const pipecast_costs *costs, pipecast_replay **replay,
                              pipecast_error *error) {
     pc_error why = {0};
     pipecast_replay *made = pc_alloc(1, sizeof *made);
-    pc_code code = made ? run(&schedule->schedule, costs, made, &why) : pc_error_no_memory(&why);
+    pc_code code = made ? run(schedule, costs, made, &why) : pc_error_no_memory(&why);
     if (code)
         pc_free(made);
     else
@@ -394,6 +405,7 @@ int pipecast_schedule_bound(const pipecast_schedule *schedule, const pipecast_co
     pc_error why = {0};
     scaled_costs scaled = {.time_unit_ps = 0.0};
     pc_time bound_ps = PC_TIME_NOT_GIVEN;
+    if (schedule->made && !costs) return api_answer(api_made_bound(schedule->made, bound, &why), &why, error);
     pc_unit_shape shape = shape_of(&schedule->schedule);
     pc_code code = scale(costs, &shape, &scaled, &why);
     if (!code) code = find_bound(&schedule->schedule, &scaled, &bound_ps, &why);

@@ -169,22 +169,10 @@ bool argument_number(const char *name, const char *text, double *number) {
 }
 
 bool argument_word(const char *name, const char *what, const char *words, const char *text, int *index) {
-    char hint[PC_NEAREST_TEXT], list[256];
-    pc_nearest nearest = {.word = text};
-    size_t used = 0;
-    const char *word = words;
-    for (int i = 0; *word; i++) {
-        size_t length = strcspn(word, "|");
-        bool is_last = word[length] == '\0', is_next_last = !is_last && !strchr(word + length + 1, '|');
-        if (strlen(text) == length && memcmp(word, text, length) == 0) return *index = i, true;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%.*s%s", (int)length, word,
-                                 is_last        ? ""
-                                 : is_next_last ? " or "
-                                                : ", ");
-        word += length + !is_last;
-    }
-    pc_nearest_offer_words(&nearest, words);
-    report_usage("%s: unknown %s '%s'%s; expected %s", name, what, text, pc_nearest_hint(&nearest, hint), list);
+    pc_error error = {0};
+    if (!pc_word_choose(what, words, text, index, &error)) return true;
+    pc_error_prefix(&error, "%s", name);
+    report(&error);
     return false;
 }
 

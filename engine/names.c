@@ -193,3 +193,23 @@ const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT
     if (nearest->count > 0) snprintf(text + used, PC_NEAREST_TEXT - used, "?)");
     return text;
 }
+
+pc_code pc_word_choose(const char *what, const char *words, const char *text, int *index, pc_error *error) {
+    char hint[PC_NEAREST_TEXT], list[256];
+    pc_nearest nearest = {.word = text};
+    size_t used = 0;
+    const char *word = words;
+    for (int i = 0; *word; i++) {
+        size_t length = strcspn(word, "|");
+        bool is_last = word[length] == '\0', is_next_last = !is_last && !strchr(word + length + 1, '|');
+        if (strlen(text) == length && memcmp(word, text, length) == 0) return *index = i, PC_OK;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%.*s%s", (int)length, word,
+                                 is_last        ? ""
+                                 : is_next_last ? " or "
+                                                : ", ");
+        word += length + !is_last;
+    }
+    pc_nearest_offer_words(&nearest, words);
+    return pc_error_set(error, PC_ERROR_INPUT, "unknown %s '%s'%s; expected %s", what, text,
+                        pc_nearest_hint(&nearest, hint), list);
+}

@@ -7,6 +7,8 @@
 #ifndef PC_ENGINE_NAMES_H
 #define PC_ENGINE_NAMES_H
 
+#include "engine/error.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,6 +34,10 @@ void pc_nearest_offer_words(pc_nearest *nearest, const char *words);
 
 /* Writes " (did you mean a, b or c?)", or nothing if no name is near, and returns `text`. */
 const char *pc_nearest_hint(const pc_nearest *nearest, char text[PC_NEAREST_TEXT]);
+
+/* Which of "one|two|three" the text is, from 0; `what` says what the words are. PC_ERROR_INPUT with all of them, and
+ * those that are near, if it is none. */
+pc_code pc_word_choose(const char *what, const char *words, const char *text, int *index, pc_error *error);
 
 #ifdef __cplusplus
 }

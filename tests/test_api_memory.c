@@ -69,6 +69,21 @@ static void test_schedule(void **state) {
     }
 }
 
+static void test_made_schedule(void **state) {
+    (void)state;
+    static const char *const options[] = {"devices=2", "microbatches=4", "times=1,2,1/2,1,1", "memory_limit=2,2",
+                                          "improve=true"};
+    for (refusals x = {.most = 100000}; next_refusal(&x);) {
+        pipecast_schedule *schedule = NULL;
+        const char *said = NULL;
+        x.code = (pc_code)pipecast_schedule_make("1f1b", options, 5, &schedule, NULL);
+        assert_int_equal(schedule != NULL, x.code == PC_OK);
+        if (schedule) x.code = (pc_code)pipecast_schedule_report(schedule, "json", &said, NULL);
+        assert_int_equal(said != NULL, x.code == PC_OK);
+        pipecast_schedule_free(schedule);
+    }
+}
+
 static int search(const pipecast_plan *plan, pipecast_results **plans) {
     return pipecast_plan_run((pipecast_plan *)plan, 1, 0, NULL, NULL, plans, NULL);
 }
@@ -109,8 +124,8 @@ static void test_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenario), cmocka_unit_test(test_sweep), cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_plan),     cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_scenario),      cmocka_unit_test(test_sweep), cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_made_schedule), cmocka_unit_test(test_plan),  cmocka_unit_test(test_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,8 +148,113 @@ static void test_costs(void **state) {
     pipecast_schedule_free(schedule);
 }
 
+static pipecast_schedule *make(const char *name, const char *const *options, size_t count) {
+    pipecast_error error = {0};
+    pipecast_schedule *schedule = NULL;
+    assert_ok(pipecast_schedule_make(name, options, count, &schedule, &error), &error);
+    return schedule;
+}
+
+static double span_of(const pipecast_schedule *schedule) {
+    pipecast_error error = {0};
+    pipecast_replay *replay = NULL;
+    assert_ok(pipecast_schedule_replay(schedule, NULL, &replay, &error), &error);
+    double span = pipecast_replay_number(replay, PIPECAST_SPAN);
+    pipecast_replay_free(replay);
+    return span;
+}
+
+/* The first stage of two takes 2 for each pass, the other 1: with F and BW of 2 + 4 the first is busy for 6 a
+ * microbatch, and waits once for the other's F and BW, 1 + 2, behind its own first F. */
+static void test_options(void **state) {
+    (void)state;
+    static const char *const options[] = {"devices=2", "microbatches=8", "times=2,2,2/1,1,1", "devices=2"};
+    pipecast_error error = {0};
+    double bound;
+    const char *text, *again;
+    pipecast_schedule *schedule = make("1f1b", options, 4);
+    assert_true(fabs(span_of(schedule) - (8 * 6 + 3 - 2)) < 1e-9);
+    assert_ok(pipecast_schedule_bound(schedule, NULL, &bound, &error), &error);
+    assert_true(bound <= 49.0);
+    assert_ok(pipecast_schedule_report(schedule, "json", &text, &error), &error);
+    assert_non_null(strstr(text, "\"span\":49,"));
+    assert_ok(pipecast_schedule_report(schedule, "table", &again, &error), &error);
+    assert_non_null(strstr(again, "1f1b: 2 devices, 8 microbatches"));
+    assert_ok(pipecast_schedule_report(schedule, "json", &again, &error), &error);
+    assert_ptr_equal(text, again);
+    assert_int_equal(pipecast_schedule_report(schedule, "xml", &text, &error), PIPECAST_ERROR_INPUT);
+    pipecast_schedule_free(schedule);
+    schedule = generate("1f1b", 4, 8);
+    assert_int_equal(pipecast_schedule_report(schedule, "json", &text, &error), PIPECAST_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "not made by options"));
+    pipecast_schedule_free(schedule);
+}
+
+/* 4 slices of a microbatch are 4 chunks; a search that is asked for does not make an order longer. */
+static void test_searches(void **state) {
+    (void)state;
+    static const char *const sliced[] = {"devices=2", "microbatches=4", "slices=4"},
+                             *const plain[] = {"devices=4", "microbatches=8", "times=3,4,2", "comm=0.5"},
+                             *const improved[] = {"devices=4", "microbatches=8", "times=3,4,2", "comm=0.5",
+                                                  "improve=true"},
+                             *const robust[] = {"devices=4",   "microbatches=8", "times=3,4,2", "comm=0.5",
+                                                "jitter=0.05", "samples=50",     "robust=mean"};
+    int64_t chunks;
+    pipecast_schedule *schedule = make("seq-1f1b", sliced, 3), *better = make("1f1b", improved, 5);
+    pipecast_schedule_shape(schedule, NULL, NULL, &chunks, NULL);
+    assert_int_equal(chunks, 4);
+    pipecast_schedule_free(schedule);
+    schedule = make("1f1b", plain, 4);
+    assert_true(span_of(better) <= span_of(schedule));
+    pipecast_schedule_free(better);
+    pipecast_schedule_free(schedule);
+    pipecast_error error = {0};
+    const char *text;
+    schedule = make("zb-1p", robust, 7);
+    assert_ok(pipecast_schedule_report(schedule, "json", &text, &error), &error);
+    assert_non_null(strstr(text, "\"samples\":{\"count\":50,"));
+    pipecast_schedule_free(schedule);
+}
+
+static void test_options_that_are_wrong(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *option, *key, *says;
+    } bad[] = {
+        {"1f1b", "devices", "", "'devices': no '='; expected KEY=VALUE"},
+        {"1f1b", "jobs=4", "", "'jobs': there is no such option of a schedule; expected devices, "},
+        {"1f1b", "microbatches=0", "microbatches", "microbatches: 0: out of range"},
+        {"1f1b", "times=1,2", "times", "times: '1,2'; expected three numbers F,B,W"},
+        {"1f1b", "times=no-such.yaml", "", "no-such.yaml: No such file"},
+        {"1f1b", "memory_limit=3.5", "memory_limit", "memory_limit: 3.5 is too little for 1f1b; expected at least 4"},
+        {"v-half", "memory_limit=0.2", "memory_limit", "memory_limit: 0.2 is too little for v-half"},
+        {"1f1b", "improve=yes", "improve", "improve: "},
+        {"1f1b", "goal=iteration", "goal", "goal: iteration: a schedule alone has no gradients"},
+        {"1f1b", "slices=2", "slices", "slices: 1f1b has whole microbatches"},
+        {"1f1b", "robust=mean", "",
+         "robust, samples, seed: nothing scatters; expected jitter, gpu_jitter, link_jitter"},
+        {"1f1b", "block=x.yaml", "block", "block: stands beside the name '1f1b'"},
+        {"best", "goal=span", "", "best: no measured stages; expected times FILE"},
+        {"no-such.yaml", "goal=span", "", "no-such.yaml: No such file"},
+        {"v-hlaf", "goal=span", "", "did you mean v-half"},
+        {NULL, "goal=span", "", "schedule: no name"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *options[] = {"devices=4", "microbatches=8", bad[i].option};
+        pipecast_error error = {0};
+        pipecast_schedule *untouched = NULL;
+        assert_int_equal(pipecast_schedule_make(bad[i].name, options, 3, &untouched, &error), PIPECAST_ERROR_INPUT);
+        if (!strstr(error.message, bad[i].says)) fail_msg("%s: %s", bad[i].says, error.message);
+        assert_string_equal(error.key, bad[i].key);
+        assert_null(untouched);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_searches),
+        cmocka_unit_test(test_options_that_are_wrong),
         TEST_IN_FOLDER(test_schedule, "s.csv"),
         cmocka_unit_test(test_own_schedule),
         cmocka_unit_test(test_what_is_no_schedule),

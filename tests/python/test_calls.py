@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -57,6 +58,10 @@ class Same(unittest.TestCase):
 
 
 @unittest.skipUnless(COMMAND, "no command to compare with")
+def without_seconds(text):
+    return re.sub(r'"(generate|replay)_s":[^,]*,', "", text)
+
+
 class BesideTheCommand(Same):
     def test_run(self):
         answer = pipecast.run(**CLUSTER)
@@ -81,6 +86,49 @@ class BesideTheCommand(Same):
                                   "--format", "json"))
         for name, value in one.items():
             self.assertEqual(value, said[name], name)
+
+    def test_schedule_by_options(self):
+        """Every option, as a keyword and as the command has it: the same bytes but for the seconds that it took."""
+        scatter = (dict(jitter=0.05, gpu_jitter=0.02, link_jitter=0.1, slow_factor=1.25, slow_stage=1, samples=40, seed=7),
+                   ["--jitter", "0.05", "--gpu-jitter", "0.02", "--link-jitter", "0.1", "--slow-factor", "1.25",
+                    "--slow-stage", "1", "--samples", "40", "--seed", "7"])
+        costs = dict(times=(3, 4, 2.5), transfer=0.3, release_b=0.25), ["--times", "3,4,2.5", "--comm", "0.3", "--release-b", "0.25"]
+        cases = [
+            ("1f1b-interleaved", dict(chunks=2), ["-v", "2"]),
+            ("zb-h1", dict(times=[(3, 4, 2)] * 3 + [(4, 5, 3.5)]), ["--times", "3,4,2*3/4,5,3.5"]),
+            ("zb-h1", dict(times="3,4,2*3/4,5,3.5"), ["--times", "3,4,2*3/4,5,3.5"]),
+            ("1f1b", dict(**costs[0], improve=True), [*costs[1], "--improve"]),
+            ("v-half", dict(**costs[0], goal="makespan"), [*costs[1], "--goal", "makespan"]),
+            ("v-half", dict(**costs[0], making="equal"), [*costs[1], "--making", "equal"]),
+            ("v-adaptive", dict(memory_limit=[3, 2.5, 3, 3.25]), ["--memory-limit", "3,2.5,3,3.25"]),
+            ("gpipe", dict(memory_limit=2.0, out_of_memory="wait"), ["--memory-limit", "2", "--out-of-memory", "wait"]),
+            ("seq-1f1b", dict(slices=2, slice_times=(1.0, 1.5)), ["--slices", "2", "--slice-times", "1,1.5"]),
+            ("1f1b-r", dict(keep=0.5, engine="events"), ["--keep", "0.5", "--engine", "events"]),
+            ("1f1b-vocab-2", dict(vocab_times=(0.5, 1.0)), ["--vocab-times", "0.5,1"]),
+            ("zb-1p", dict(**costs[0], **scatter[0]), [*costs[1], *scatter[1]]),
+            ("zb-1p", dict(**costs[0], **scatter[0], robust="p95"), [*costs[1], *scatter[1], "--robust", "p95"]),
+        ]
+        for name, keywords, options in cases:
+            for form in ("json", "table", "text", "block") if name in ("zb-1p", "1f1b") else ("json", "torch-csv"):
+                if form == "torch-csv" and name not in ("zb-h1", "v-half"):
+                    continue
+                with self.subTest(name=name, options=options, form=form):
+                    said = command("schedule", name, "-p", "4", "-m", "8", *options, "--format", form)
+                    mine = pipecast.Schedule(name, 4, 8, **keywords).text(form)
+                    self.assertEqual(without_seconds(mine), without_seconds(said))
+
+    def test_schedule_of_measured_stages(self):
+        """`best`, and sizes as limits; a timeline is in the file's milliseconds."""
+        stages = "stages:\n" + "".join(f"  - {{F: {f} ms, B: 3 ms, W: 2 ms, activation: 1 GiB}}\n" for f in (2, 3, 2, 4))
+        with in_folder({"times.yaml": stages}) as folder:
+            path = os.path.join(folder, "times.yaml")
+            for limit in ("6GiB", "3GiB,3GiB,2GiB,2GiB"):
+                said = command("schedule", "best", "-m", "8", "--times", path, "--memory-limit", limit, "--format", "json")
+                best = pipecast.Schedule("best", microbatches=8, times=pathlib.Path(path), memory_limit=limit)
+                self.assertEqual(without_seconds(best.text("json")), without_seconds(said))
+                self.assertEqual(best.timeline().span, json.loads(said)["span"])
+            with self.assertRaisesRegex(pipecast.InputError, "no schedule of these stages holds at most 0.5GiB,1GiB"):
+                pipecast.Schedule("best", microbatches=8, times=path, memory_limit="0.5GiB,1GiB,1GiB,1GiB")
 
     def test_score(self):
         with in_folder({"measured.csv": MEASURED}) as folder:
@@ -182,6 +230,29 @@ class Calls(unittest.TestCase):
         self.assertLessEqual(max(one.timeline().devices["peak"]), 3.0 + 1e-9)
         with self.assertRaises(pipecast.InputError):
             pipecast.Schedule("v-adaptive", 4, 12, memory_limit=0.1)
+
+    def test_bad_options(self):
+        """Errors name the keyword, not the command's option."""
+        for keywords, key, said in (
+                (dict(times=(1, 2)), "times", "times: '1,2'; expected three numbers F,B,W such as 18.5,18.1,9.3"),
+                (dict(memory_limit=2), "memory_limit", "memory_limit: 2 is too little for 1f1b; expected at least 4"),
+                (dict(slow_stage=1), "slow_stage", "slow_stage: means nothing alone; expected slow_factor beside it"),
+                (dict(samples=1, jitter=0.1), "samples", "samples: 1: out of range"),
+                (dict(improve=True, out_of_memory="wait"), "improve", "expected no out_of_memory wait"),
+                (dict(robust="best", jitter=0.1), "robust", "robust: unknown word 'best'; expected none, mean or p95")):
+            with self.subTest(keywords=keywords):
+                with self.assertRaises(pipecast.InputError) as caught:
+                    pipecast.Schedule("1f1b", 4, 8, **keywords)
+                self.assertEqual(caught.exception.key, key)
+                self.assertIn(said, str(caught.exception))
+        with self.assertRaisesRegex(pipecast.InputError, "not made by options"):
+            pipecast.Schedule.of_passes("mine", [[("F", 0, 0), ("BW", 0, 0)]], 1).report()
+
+    def test_searched_summary(self):
+        rows = pipecast.schedule(["zb-1p", "zb-h1"], 4, 8, times=(3, 4, 2), jitter=0.05, samples=30, robust="mean")
+        self.assertTrue(all(gain >= 0 for gain in rows["gain"]))
+        improved = pipecast.schedule("1f1b", 4, 8, times=(3, 4, 2), transfer=0.5, improve=True)
+        self.assertLessEqual(improved["span"][0], improved["span_before"][0])
 
     def test_output(self):
         """A file keeps results; what is there is not done again, and it opens again."""

@@ -70,6 +70,10 @@ class Pickled(unittest.TestCase):
         again = self.again(one)
         self.assertEqual(again.summary(), one.summary())
         self.assertEqual([again.passes(d) for d in range(4)], [one.passes(d) for d in range(4)])
+        searched = pipecast.Schedule("1f1b", 4, 8, times=[(1, 1, 1)] * 3 + [(2, 1.5, 1)], improve=True)
+        self.assertEqual(self.again(searched).summary(), searched.summary())
+        own = pipecast.Schedule.of_passes("mine", [[("F", 0, 0), ("BW", 0, 0)]], 1, times=(1.0, 1.5, 0.5))
+        self.assertEqual(self.again(own).summary(), own.summary())
 
     def test_error(self):
         with self.assertRaises(pipecast.InputError) as caught:

@@ -1,0 +1,10 @@
+/* schedule_show.h: the picture of `pipecast schedule`. */
+#ifndef PC_CLI_SCHEDULE_SHOW_H
+#define PC_CLI_SCHEDULE_SHOW_H
+
+#include "results/schedule/answer.h"
+
+/* Draws the figure, if one was asked for. */
+pc_code draw_answer(const pc_schedule_answer *a, pc_error *error);
+
+#endif
