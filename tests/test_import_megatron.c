@@ -148,7 +148,7 @@ static void test_refused(void **state) {
     (void)state;
     refuse("echo hello\n",
            "train.sh: no arguments; expected options of a command line, a log's block of arguments, or YAML");
-    refuse("\n x --num-layers eight\n", "train.sh:2: num-layers: eight; expected a whole number, 0 or more");
+    refuse("\n x --num-layers eight\n", "train.sh:2: num-layers: eight; expected a whole number, 1 or more");
     refuse("x" MODEL "--moe-layer-freq ([0]*1+[2]*7) --num-experts 2",
            "train.sh:1: moe-layer-freq: [0]*1+[2]*7; expected a number, or a pattern such as ([0]*3+[1]*58)");
     refuse("x" MODEL "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*3|t*3|t*2L",
@@ -160,6 +160,68 @@ static void test_refused(void **state) {
            "(pipecast import hf reads it)");
     refuse("MODEL_ARGS:\n  - [", "train.sh:3: not YAML: did not find expected node content while parsing a flow node; "
                                  "expected one YAML document in UTF-8");
+}
+
+/* What Megatron-LM would refuse is refused, and what it has and we do not is said. */
+static void test_values(void **state) {
+    static const char *const refused[][2] = {
+        {"--recompute-granularity fulll", "recompute-granularity: fulll; expected full or selective"},
+        {"--recompute-granularity full --recompute-method x", "recompute-method: x; expected uniform or block"},
+        {"--optimizer x", "optimizer: x; expected adam, sgd, muon, dist_muon, adamw, fused_adam, "
+                          "distributed_fused_adam, adaptive_muon, lion or soap"},
+        {"--fp8-recipe x", "fp8-recipe: x; expected delayed, tensorwise, blockwise, mxfp8 or custom"},
+        {"--fp8-format x", "fp8-format: x; expected e4m3, hybrid, true or false"},
+        {"--moe-token-dispatcher-type x",
+         "moe-token-dispatcher-type: x; expected allgather, alltoall, flex or alltoall_seq"},
+        {"--attention-backend x", "attention-backend: x; expected flash, fused, unfused, local or auto"},
+        {"--data-parallel-sharding-strategy x",
+         "data-parallel-sharding-strategy: x; expected no_shard, optim, optim_grads or optim_grads_params"},
+        {"--position-embedding-type x",
+         "position-embedding-type: x; expected learned_absolute, rope, yarn, mrope, none, relative or alibi"},
+        {"--bf16 x", "bf16: x; expected true or false, or nothing behind it"},
+        {"--swiglu x", "swiglu: x; expected true or false, or nothing behind it"},
+        {"--micro-batch-size 2 4", "micro-batch-size: 2 4; expected a whole number, 1 or more"},
+        {"--micro-batch-size [2,4]", "micro-batch-size: [2,4]; expected a whole number, 1 or more"},
+        {"--kv-channels 0", "kv-channels: 0; expected a whole number, 1 or more"},
+        {"--group-query-attention --num-query-groups 0", "num-query-groups: 0; expected a whole number, 1 or more"},
+        {"--hidden-dropout 5", "hidden-dropout: 5; expected a fraction, 0 to 1"},
+        {"--attention-dropout x", "attention-dropout: x; expected a fraction, 0 to 1"},
+        {"--optimizer-cpu-offload --optimizer-offload-fraction 5",
+         "optimizer-offload-fraction: 5; expected a fraction, 0 to 1"},
+        {"--num-experts 4 --moe-expert-capacity-factor x",
+         "moe-expert-capacity-factor: x; expected a factor such as 1.25, or -1 for no limit"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char text[512], message[512];
+        snprintf(text, sizeof text, "x" MODEL "\\\n%s", refused[i][0]);
+        snprintf(message, sizeof message, "train.sh:2: %s", refused[i][1]);
+        refuse(text, message);
+    }
+    /* What stands behind a flag or number of a command line and is not its own; as logs have it; of a list the first.
+     */
+    EXPECT("torchrun --nnodes 2 --nproc_per_node 4 train.py" MODEL "--bf16 2>&1 | tee log", {"model.precision", "bf16"},
+           {"gpus", "8"});
+    EXPECT("x --num-layers 8 --hidden-size 64 --num-attention-heads 8 --seq-length 128 --micro-batch-size 2 > out 4\n",
+           {"microbatch_size", "2"});
+    EXPECT("x" MODEL "--attention-backend AttnBackend.unfused --use-precision-aware-optimizer "
+           "--exp-avg-dtype torch.bfloat16 --bf16 no --fp16 yes",
+           {"model.attention", "materialised"}, {"exp_avg_dtype", "bf16"}, {"model.precision", "fp16"});
+    EXPECT("x" MODEL "--context-parallel-size 4 --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes 2 2",
+           {"cp_a2a", "2"});
+}
+
+static void test_values_noted(void **state) {
+    pc_error error = {0};
+    pc_imported made = {.count = 0};
+    (void)state;
+    assert_int_equal(import("x" MODEL "--optimizer lion --fp8-recipe custom --num-query-groups 3", &made, &error),
+                     PC_OK);
+    assert_non_null(strstr(made.notes[PC_IMPORT_NOT_MODELLED].data, "optimizer lion"));
+    assert_non_null(strstr(made.notes[PC_IMPORT_NOT_MODELLED].data, "fp8-recipe custom"));
+    assert_non_null(strstr(made.notes[PC_IMPORT_ASSUMED].data, "num-query-groups 3 means nothing without"));
+    assert_null(pc_imported_get(&made, "model.kv_heads"));
+    pc_imported_free(&made);
 }
 
 static void test_memory(void **state) {
@@ -222,9 +284,10 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts), cmocka_unit_test(test_logs),  cmocka_unit_test(test_yaml),
-        cmocka_unit_test(test_rules),   cmocka_unit_test(test_notes), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),  cmocka_unit_test(test_files),
+        cmocka_unit_test(test_scripts),      cmocka_unit_test(test_logs),  cmocka_unit_test(test_yaml),
+        cmocka_unit_test(test_rules),        cmocka_unit_test(test_notes), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_files), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static void read_word(script *s) {
         while (*s->at && *s->at != quote) take_character(s, quote);
         s->at += *s->at == quote;
     }
-    if (*s->at && strchr(";()", *s->at)) s->at++;
+    if (*s->at && strchr("()", *s->at)) s->at++;
 }
 
 /* ---- options ---- */
@@ -156,9 +156,16 @@ static bool is_assignment(const char *word) {
     return length > 0 && word[length] == '=' && !isdigit((unsigned char)word[0]);
 }
 
+/* "|", "&&", "2>&1", "> file": what comes next belongs to no option. */
+static bool ends_command(const script *s) {
+    const char *word = s->word.data + strspn(s->word.data, "0123456789");
+    return !s->open && *word && strchr("|&<>", *word);
+}
+
 static pc_code take_word(script *s) {
     if (s->word.failed) return pc_error_no_memory(s->error);
     const char *word = s->word.data;
+    if (ends_command(s)) return end_option(s);
     bool is_option = word[0] == '-' && word[1] == '-' && isalpha((unsigned char)word[2]);
     if (is_option) return begin_option(s, word);
     if (is_assignment(word)) {
@@ -187,6 +194,7 @@ static pc_code skip_blanks(script *s) {
         if (*s->at == '#') s->at += strcspn(s->at, "\n");
         if (goes_on) s->at++;
         if (!*s->at || !is_between(s)) break;
+        if (*s->at == ';') code = end_option(s);
         if (*s->at != '\n') continue;
         s->line++;
         if (!goes_on) code = end_option(s);

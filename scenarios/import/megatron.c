@@ -28,6 +28,8 @@ typedef struct known_argument {
 #define MEGATRON_USED(names, words)          {names, USED, NULL, words},
 #define MEGATRON_NONE(names, reason)         {names, NONE, NULL, reason},
 #define MEGATRON_NOT(names, words)           {names, NOT, NULL, words},
+#define MEGATRON_CHOICE(names, words, real)
+#define MEGATRON_SWITCH(names)
 static const known_argument known[] = {
 #include "scenarios/import/megatron.def"
 };
@@ -41,7 +43,8 @@ static bool is_nothing(const char *value) {
 
 static bool is_off(const char *value) {
     return strcasecmp(value, "false") == 0 || strcmp(value, "0") == 0 || strcasecmp(value, "none") == 0 ||
-           strcasecmp(value, "null") == 0 || strcmp(value, "[]") == 0 || strcmp(value, "0.0") == 0;
+           strcasecmp(value, "null") == 0 || strcasecmp(value, "no") == 0 || strcasecmp(value, "off") == 0 ||
+           strcmp(value, "[]") == 0 || strcmp(value, "0.0") == 0;
 }
 
 const pc_argument *pc_megatron_find(const pc_megatron_reader *r, const char *names) {
@@ -68,7 +71,10 @@ bool pc_megatron_has_word(const char *value, const char *word) {
     size_t length = strlen(word);
     for (value += strspn(value, between); *value; value += strspn(value, between)) {
         size_t size = strcspn(value, between);
+        size_t part = size; /* of "AttnBackend.auto", as logs have it, the last part */
+        while (part > 0 && value[part - 1] != '.') part--;
         if (size == length && strncasecmp(value, word, size) == 0) return true;
+        if (size - part == length && strncasecmp(value + part, word, length) == 0) return true;
         value += size;
     }
     return false;
@@ -79,29 +85,54 @@ pc_code pc_megatron_refuse(const pc_megatron_reader *r, const pc_argument *argum
                            argument->value[0] ? argument->value : "nothing", expected);
 }
 
-pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64_t least, int64_t *number) {
+/* Behind a number of a command line may stand a word that is not its own ("--nnodes 2 train.py"), and torchrun has
+ * "1:4"; no second number. */
+static bool ends_number(const char *text) {
+    if (*text == ':') return true;
+    text += strspn(text, "]'\"");
+    return *text == '\0' || (*text == ' ' && !isdigit((unsigned char)text[strspn(text, " ")]));
+}
+
+static pc_code read_number(const pc_megatron_reader *r, const char *names, int64_t least, bool is_list,
+                           int64_t *number) {
     char expected[64];
     const pc_argument *argument = pc_megatron_find(r, names);
     if (!argument) return PC_OK;
     const char *text = argument->value + strspn(argument->value, "['\" ");
     size_t digits = strspn(text, "0123456789");
-    int64_t made = digits > 0 && digits < 11 && !isalnum((unsigned char)text[digits]) ? strtoll(text, NULL, 10) : -1;
+    bool is_whole = is_list ? !isalnum((unsigned char)text[digits]) && text[digits] != '.' : ends_number(text + digits);
+    int64_t made = digits > 0 && digits < 11 && is_whole ? strtoll(text, NULL, 10) : -1;
     snprintf(expected, sizeof expected, "a whole number, %" PRId64 " or more", least);
-    if (made < least || made > INT32_MAX || text[digits] == '.') return pc_megatron_refuse(r, argument, expected);
+    if (made < least || made > INT32_MAX) return pc_megatron_refuse(r, argument, expected);
     *number = made;
     return PC_OK;
 }
 
-pc_code pc_megatron_take(pc_megatron_reader *r, const char *names, const char *key) {
-    int64_t number = -1;
-    pc_code code = pc_megatron_number(r, names, 0, &number);
+pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64_t least, int64_t *number) {
+    return read_number(r, names, least, false, number);
+}
+
+static pc_code take_number(pc_megatron_reader *r, const char *names, const char *key, bool is_list) {
+    static const char above_zero[] =
+        "model.layers|model.hidden|model.heads|model.kv_heads|model.head_dim|model.ffn_hidden|model.seq_len|"
+        "model.vocab_multiple|tp|pp|cp|cp_a2a|ep|etp|microbatch_size|global_batch|recompute_layers";
+    int64_t number = -1, least = pc_foreign_is_one_of(key, strlen(key), above_zero);
+    pc_code code = read_number(r, names, least, is_list, &number);
     if (!code && number >= 0) pc_imported_set_number(r->import, key, pc_megatron_find(r, names)->name, number);
     return code;
 }
 
+pc_code pc_megatron_take(pc_megatron_reader *r, const char *names, const char *key) {
+    return take_number(r, names, key, false);
+}
+
+pc_code pc_megatron_take_first(pc_megatron_reader *r, const char *names, const char *key) {
+    return take_number(r, names, key, true);
+}
+
 /* ---- the table ---- */
 
-/* "theirs=ours|...", of which the value is a "theirs". */
+/* "theirs=ours|...", of which the value is a "theirs"; what else it may be was looked at before. */
 static void take_word(pc_megatron_reader *r, const known_argument *line, const pc_argument *argument) {
     const char *value = argument->value + strspn(argument->value, "['\" ");
     size_t length = strcspn(value, " ,]'\"");
@@ -113,7 +144,6 @@ static void take_word(pc_megatron_reader *r, const known_argument *line, const p
         pc_imported_set(r->import, line->key, argument->name, ours);
         return;
     }
-    pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "%s %.40s", argument->name, argument->value);
 }
 
 /* The last argument of a line of the table, as pc_megatron_find. */
@@ -206,6 +236,7 @@ static pc_code refuse_config_json(const pc_megatron_reader *r) {
 static pc_code read_all(pc_megatron_reader *r) {
     pc_code code = refuse_config_json(r);
     for (int i = 0; i < r->arguments.count; i++) r->arguments.list[i].known = find_line(r->arguments.list[i].name);
+    if (!code) code = pc_megatron_check_values(r);
     for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, i);
     if (!code) code = pc_megatron_take_model(r);
     if (!code) code = pc_megatron_take_memory(r);

@@ -223,7 +223,7 @@ static pc_code take_gpus(pc_megatron_reader *r, int64_t *replicas) {
 static pc_code take_context(pc_megatron_reader *r) {
     const char *kind = pc_imported_get(r->import, "cp_comm_type");
     if (!kind || strcmp(kind, "a2a+p2p") != 0) return PC_OK;
-    return pc_megatron_take(r, "hierarchical-context-parallel-sizes", "cp_a2a");
+    return pc_megatron_take_first(r, "hierarchical-context-parallel-sizes", "cp_a2a");
 }
 
 pc_code pc_megatron_take_cut(pc_megatron_reader *r) {

@@ -27,11 +27,18 @@ const char *pc_megatron_text(const pc_megatron_reader *r, const char *names);
 /* Whether text `index` of a value is the word; of "[a, b]", "a b" and "'a'". */
 bool pc_megatron_has_word(const char *value, const char *word);
 
-/* A whole number, the first word of the value. `*number` stays as it is if there is none. */
+/* A whole number; `*number` stays as it is if there is none. */
 pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64_t least, int64_t *number);
 
-/* The same as a setting. */
+/* The same as a setting, 1 or more where the setting has to be; and of "[2, 4]" and "2 4" the first. */
 pc_code pc_megatron_take(pc_megatron_reader *r, const char *names, const char *key);
+pc_code pc_megatron_take_first(pc_megatron_reader *r, const char *names, const char *key);
+
+/* A number from 0 to 1, likewise. */
+pc_code pc_megatron_fraction(const pc_megatron_reader *r, const char *name, double *number);
+
+/* Refuses words that an argument cannot be, and notes those that Megatron-LM has and we do not: megatron_values.c. */
+pc_code pc_megatron_check_values(pc_megatron_reader *r);
 
 pc_code pc_megatron_refuse(const pc_megatron_reader *r, const pc_argument *argument, const char *expected);
 

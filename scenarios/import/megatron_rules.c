@@ -27,11 +27,6 @@ static void set_default(pc_megatron_reader *r, const char *key, const char *valu
     if (!pc_imported_get(r->import, key)) set(r, key, "its default", value);
 }
 
-/* A number above 0 of an argument; false also if there is none, or it is no number. */
-static bool is_above_zero(const pc_megatron_reader *r, const char *name) {
-    return strtod(pc_megatron_text(r, name), NULL) > 0;
-}
-
 /* ---- the model ---- */
 
 /* Of a SwiGLU MLP two thirds of 4 x hidden, in whole 64. */
@@ -63,7 +58,14 @@ static pc_code take_latent(pc_megatron_reader *r) {
 static pc_code take_heads(pc_megatron_reader *r) {
     bool is_grouped = r->is_recipe || pc_megatron_is_on(r, "group-query-attention");
     if (pc_megatron_is_on(r, "multi-latent-attention")) return take_latent(r);
-    pc_code code = is_grouped ? pc_megatron_take(r, "num-query-groups", "model.kv_heads") : PC_OK;
+    int64_t groups = 1;
+    pc_code code = is_grouped ? pc_megatron_take(r, "num-query-groups", "model.kv_heads")
+                              : pc_megatron_number(r, "num-query-groups", 0, &groups);
+    if (!code && groups > 1) /* logs have its default, 1 */
+        pc_imported_note(r->import, PC_IMPORT_ASSUMED,
+                         "as many heads of keys and values as of queries: num-query-groups %" PRId64
+                         " means nothing without group-query-attention",
+                         groups);
     if (!code) code = pc_megatron_take(r, "kv-channels", "model.head_dim");
     if (!code && pc_megatron_is_on(r, "qk-layernorm|qk-l2-norm")) set(r, "model.qk_norm", "qk-layernorm", "head");
     return code;
@@ -91,10 +93,14 @@ static pc_code take_vocabulary(pc_megatron_reader *r) {
 }
 
 /* Both have a default of 0.1. */
-static void take_dropout(pc_megatron_reader *r) {
-    bool attention = pc_megatron_find(r, "attention-dropout") ? is_above_zero(r, "attention-dropout") : !r->is_recipe;
-    bool hidden = pc_megatron_find(r, "hidden-dropout") ? is_above_zero(r, "hidden-dropout") : !r->is_recipe;
-    pc_imported_set_switch(r->import, "model.dropout", "attention-dropout, hidden-dropout", attention || hidden);
+static pc_code take_dropout(pc_megatron_reader *r) {
+    double attention = r->is_recipe ? 0 : 0.1, hidden = attention;
+    pc_code code = pc_megatron_fraction(r, "attention-dropout", &attention);
+    if (!code) code = pc_megatron_fraction(r, "hidden-dropout", &hidden);
+    if (code) return code;
+    pc_imported_set_switch(r->import, "model.dropout", "attention-dropout, hidden-dropout",
+                           attention > 0 || hidden > 0);
+    return PC_OK;
 }
 
 /* "(1023, 0)": a query sees so many keys before it, and its own. */
@@ -104,7 +110,7 @@ static pc_code take_window(pc_megatron_reader *r) {
     const char *text = window->value + strcspn(window->value, "0123456789-");
     int64_t keys = strtoll(text, NULL, 10);
     if (keys < 0) return PC_OK; /* -1: all */
-    if (keys >= INT32_MAX) return pc_megatron_refuse(r, window, "a window such as (1023, 0)");
+    if (!*text || keys >= INT32_MAX) return pc_megatron_refuse(r, window, "a window such as (1023, 0)");
     pc_imported_set_number(r->import, "model.sliding_window", window->name, keys + 1);
     return pc_megatron_take(r, "window-attn-skip-freq", "model.sliding_window_pattern");
 }
@@ -159,6 +165,18 @@ static pc_code take_groups(pc_megatron_reader *r) {
     return pc_megatron_take(r, "moe-router-group-topk", "model.moe_router_group_topk");
 }
 
+/* None, or below 0: no token is dropped. */
+static pc_code take_capacity(pc_megatron_reader *r) {
+    const pc_argument *capacity = pc_megatron_find(r, "moe-expert-capacity-factor");
+    if (!capacity) return PC_OK;
+    char *end;
+    double factor = strtod(capacity->value, &end);
+    if (*end || factor == 0 || capacity->value[strspn(capacity->value, "-0123456789.")])
+        return pc_megatron_refuse(r, capacity, "a factor such as 1.25, or -1 for no limit");
+    if (factor > 0) set(r, "model.moe_expert_capacity_factor", capacity->name, capacity->value);
+    return PC_OK;
+}
+
 static pc_code take_experts(pc_megatron_reader *r) {
     static const char *const keys[] = {"model.num_experts",
                                        "model.moe_router_topk",
@@ -168,15 +186,13 @@ static pc_code take_experts(pc_megatron_reader *r) {
                                        "model.moe_router_score_function",
                                        "model.moe_router_bias",
                                        "model.moe_pad_expert_input_to_capacity"};
-    const char *capacity = pc_megatron_text(r, "moe-expert-capacity-factor");
     if (pc_imported_number(r->import, "model.num_experts", 0) < 1) {
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) pc_imported_clear(r->import, keys[i]);
         return PC_OK;
     }
     set_default(r, "model.moe_router_topk", "2");
-    if (is_above_zero(r, "moe-expert-capacity-factor") && capacity[strspn(capacity, "0123456789.")] == '\0')
-        set(r, "model.moe_expert_capacity_factor", "moe-expert-capacity-factor", capacity);
-    pc_code code = take_layers_with_experts(r);
+    pc_code code = take_capacity(r);
+    if (!code) code = take_layers_with_experts(r);
     return code ? code : take_groups(r);
 }
 
@@ -191,8 +207,8 @@ pc_code pc_megatron_take_model(pc_megatron_reader *r) {
     set_default(r, "model.tied", "true");
     set_default(r, "model.bias", "true");
     take_ffn(r);
-    take_dropout(r);
-    pc_code code = take_heads(r);
+    pc_code code = take_dropout(r);
+    if (!code) code = take_heads(r);
     if (!code) code = take_vocabulary(r);
     if (!code) code = take_window(r);
     if (!code) code = take_experts(r);
@@ -286,21 +302,23 @@ static void take_optimizer(pc_megatron_reader *r) {
                                           {"main-grads-dtype", "main_grads_dtype"},
                                           {"exp-avg-dtype", "exp_avg_dtype"},
                                           {"exp-avg-sq-dtype", "exp_avg_sq_dtype"}};
-    static const char *const types[] = {"fp32", "bf16", "fp16", "fp8"};
+    static const char *const types[][2] = {
+        {"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp16", "float16"}, {"fp8", "uint8"}};
     const char *kind = pc_megatron_text(r, "optimizer");
     if (strstr(kind, "muon")) set(r, "optimizer", "optimizer", "muon");
     if (pc_megatron_has_word(kind, "sgd")) set(r, "optimizer", "optimizer", "sgd");
     if (!pc_megatron_is_on(r, "use-precision-aware-optimizer")) return;
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 4; k++)
-            if (pc_megatron_has_word(pc_megatron_text(r, keys[i][0]), types[k]))
-                set(r, keys[i][1], keys[i][0], types[k]);
+            if (pc_megatron_has_word(pc_megatron_text(r, keys[i][0]), types[k][0]) ||
+                pc_megatron_has_word(pc_megatron_text(r, keys[i][0]), types[k][1]))
+                set(r, keys[i][1], keys[i][0], types[k][0]);
 }
 
-static void take_offload(pc_megatron_reader *r) {
+static pc_code take_offload(pc_megatron_reader *r) {
     bool optimizer = pc_megatron_is_on(r, "optimizer-cpu-offload");
     bool activations = pc_megatron_is_on(r, "fine-grained-activation-offloading");
-    const char *fraction = pc_megatron_text(r, "optimizer-offload-fraction");
+    double share = -1;
     if (activations)
         take_words(r, "offload-modules", "offload_modules", "attn_norm|qkv_linear|core_attn|attn_proj|mlp_norm", '+');
     if (optimizer || activations)
@@ -308,9 +326,13 @@ static void take_offload(pc_megatron_reader *r) {
             !activations ? "optimizer"
             : optimizer  ? "fine-grained+optimizer"
                          : "fine-grained");
-    double share = strtod(fraction, NULL);
-    if (optimizer && share >= 0 && share <= 1 && fraction[0] && fraction[strspn(fraction, "0123456789.")] == '\0')
-        set(r, "optimizer_offload_fraction", "optimizer-offload-fraction", fraction);
+    pc_code code = pc_megatron_fraction(r, "optimizer-offload-fraction", &share);
+    if (!code && optimizer && share >= 0) {
+        char text[32];
+        snprintf(text, sizeof text, "%.15g", share);
+        set(r, "optimizer_offload_fraction", "optimizer-offload-fraction", text);
+    }
+    return code;
 }
 
 static void take_graphs(pc_megatron_reader *r) {
@@ -337,8 +359,8 @@ pc_code pc_megatron_take_memory(pc_megatron_reader *r) {
     take_attention(r);
     take_precision(r);
     take_optimizer(r);
-    take_offload(r);
+    code = take_offload(r);
     take_graphs(r);
     set(r, "cross_entropy", is_te ? "cross-entropy-fusion-impl" : "", is_te ? "fused" : "in-place");
-    return PC_OK;
+    return code;
 }
