@@ -129,6 +129,25 @@ static void test_json(void **state) {
     EXPECT("{\"model_type\":\"new\"," SMALL ",\"intermediate_size\":128}", {"mlp", "swiglu"});
 }
 
+/* What is left out is said, and said once. */
+static void test_notes(void **state) {
+    static const char beside[] = "attention and MLP side by side are taken one after the other";
+    static const char indexer[] =
+        "sparse attention by an indexer (index_topk) is taken as full attention, without the indexer";
+    pc_error error = {0};
+    pc_imported made = {.count = 0};
+    (void)state;
+    assert_int_equal(import("{\"model_type\":\"falcon\"," SMALL ",\"parallel_attn\":true}", &made, &error), PC_OK);
+    assert_string_equal(made.notes[PC_IMPORT_NOT_MODELLED].data, beside);
+    pc_imported_free(&made);
+    assert_int_equal(import("{\"model_type\":\"deepseek_v32\"," SMALL ",\"intermediate_size\":128}", &made, &error),
+                     PC_OK);
+    assert_string_equal(made.notes[PC_IMPORT_NOT_MODELLED].data, indexer);
+    pc_imported_free(&made);
+    assert_int_equal(import("{\"model_type\":\"opt\"," SMALL ",\"word_embed_proj_dim\":64}", &made, &error), PC_OK);
+    pc_imported_free(&made);
+}
+
 static void test_refused(void **state) {
     (void)state;
     refuse("{\"architectures\":[\"MambaForCausalLM\"],\"model_type\":\"mamba\",\n\"state_size\":16}",
@@ -141,6 +160,29 @@ static void test_refused(void **state) {
         "{\"model_type\":\"bert\",\"type_vocab_size\":2," SMALL "}",
         "config.json:1: type_vocab_size: bert: an encoder that reads both ways is not modelled; expected a decoder of "
         "attention with MLPs or experts");
+    refuse("{\"architectures\":[\"EsmForMaskedLM\"]," SMALL "}",
+           "config.json:1: architectures: EsmForMaskedLM: an encoder that reads both ways is not modelled; expected a "
+           "decoder of attention with MLPs or experts");
+    refuse("{\"model_type\":\"modernbert\"," SMALL "}",
+           "config.json:1: model_type: modernbert: an encoder that reads both ways is not modelled; expected a decoder "
+           "of attention with MLPs or experts");
+    refuse("{\"architectures\":[\"T5ForConditionalGeneration\"],\"model_type\":\"t5\"," SMALL "}",
+           "config.json:1: model_type: T5ForConditionalGeneration: an encoder with a decoder, or attention across, is "
+           "not modelled; expected a decoder of attention with MLPs or experts");
+    refuse("{\"architectures\":[\"LlamaForSequenceClassification\"],\"model_type\":\"llama\"," SMALL "}",
+           "config.json:1: architectures: LlamaForSequenceClassification: a head of classes in place of words is not "
+           "modelled; expected a decoder of attention with MLPs or experts");
+    refuse(
+        "{\"architectures\":[\"NemotronHForCausalLM\"]," SMALL ",\n\"hybrid_override_pattern\":\"M-M*\"}",
+        "config.json:2: hybrid_override_pattern: NemotronHForCausalLM: layers of a state-space model (Mamba) are not "
+        "modelled; expected a decoder of attention with MLPs or experts");
+    refuse(
+        "{\"architectures\":[\"JambaForCausalLM\"]," SMALL ",\n\"attn_layer_period\":8}",
+        "config.json:2: attn_layer_period: JambaForCausalLM: layers of a state-space model (Mamba) are not modelled; "
+        "expected a decoder of attention with MLPs or experts");
+    refuse("{\"model_type\":\"opt\"," SMALL ",\"word_embed_proj_dim\":32}",
+           "config.json:1: word_embed_proj_dim: opt: embeddings of another width than the model's are not modelled; "
+           "expected a decoder of attention with MLPs or experts");
     refuse("{}", "config.json:1: num_hidden_layers: missing; expected it, as a decoder of no architecture has it");
     refuse("[]", "config.json:1: no mapping of keys; expected a config.json of Hugging Face");
     refuse("{\"a\":1,\"a\":2}", "config.json:1: a: twice in one mapping; expected every key once");
@@ -219,9 +261,9 @@ static void test_published(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dense),     cmocka_unit_test(test_windows), cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_dense),  cmocka_unit_test(test_windows),   cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_json),   cmocka_unit_test(test_notes),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

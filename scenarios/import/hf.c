@@ -3,6 +3,7 @@
 
 #include "scenarios/import/hf_private.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ typedef struct known_model {
 } known_model;
 
 typedef struct refused {
-    const char *keys, *why;
+    const char *names, *why;
 } refused;
 
 typedef enum key_class { USED, NO_EFFECT, NOT_MODELLED, KEY_UNKNOWN } key_class;
@@ -30,6 +31,7 @@ typedef struct known_key {
 
 #define HF_MODEL(types, settings, note) {types, settings, note},
 #define HF_REFUSED(keys, why)
+#define HF_REFUSED_NAME(names, why)
 #define HF_KEY(names, class, words)
 static const known_model known_models[] = {
 #include "scenarios/import/hf.def"
@@ -45,9 +47,17 @@ static const refused refusals[] = {
 #include "scenarios/import/hf.def"
 };
 #undef HF_REFUSED
-#undef HF_KEY
+#undef HF_REFUSED_NAME
 
 #define HF_REFUSED(keys, why)
+#define HF_REFUSED_NAME(names, why) {names, why},
+static const refused refused_names[] = {
+#include "scenarios/import/hf.def"
+};
+#undef HF_REFUSED_NAME
+#undef HF_KEY
+
+#define HF_REFUSED_NAME(names, why)
 #define HF_KEY(names, class, words) {names, class, words},
 static const known_key known_keys[] = {
 #include "scenarios/import/hf.def"
@@ -59,6 +69,7 @@ static const known_key known_keys[] = {
 enum {
     KNOWN_MODELS = sizeof known_models / sizeof *known_models,
     REFUSALS = sizeof refusals / sizeof *refusals,
+    REFUSED_NAMES = sizeof refused_names / sizeof *refused_names,
     KNOWN_KEYS = sizeof known_keys / sizeof *known_keys
 };
 
@@ -177,12 +188,44 @@ static pc_code check_layers(const pc_hf_reader *r) {
     return PC_OK;
 }
 
+static bool ends_in_one_of(const char *name, const char *endings) {
+    size_t length = strlen(name);
+    while (*endings) {
+        size_t size = strcspn(endings, "|");
+        if (size <= length && memcmp(name + length - size, endings, size) == 0) return true;
+        endings += size + (endings[size] == '|');
+    }
+    return false;
+}
+
+static pc_code check_name(const pc_hf_reader *r) {
+    const pc_node *type = pc_hf_find(r, "model_type"), *name = pc_hf_find(r, "architectures");
+    for (int i = 0; i < REFUSED_NAMES; i++) {
+        const char *names = refused_names[i].names;
+        if (name && isupper((unsigned char)r->architecture[0]) && ends_in_one_of(r->architecture, names))
+            return refuse(r, name, refused_names[i].why);
+        if (type && pc_foreign_is_one_of(pc_hf_text(type), strlen(pc_hf_text(type)), names))
+            return refuse(r, type, refused_names[i].why);
+    }
+    return PC_OK;
+}
+
+/* OPT's projection of embeddings, which only its model of 350 million has. */
+static pc_code check_embeddings(const pc_hf_reader *r) {
+    const pc_node *width = pc_foreign_find(r->text, "word_embed_proj_dim"),
+                  *hidden = pc_foreign_find(r->text, "hidden_size");
+    if (!width || !hidden || strcmp(pc_hf_text(width), pc_hf_text(hidden)) == 0) return PC_OK;
+    return refuse(r, width, "embeddings of another width than the model's are not modelled");
+}
+
 static pc_code check_kind(const pc_hf_reader *r) {
     for (int i = 0; i < REFUSALS; i++) {
-        const pc_node *node = pc_foreign_find(r->text, refusals[i].keys);
+        const pc_node *node = pc_foreign_find(r->text, refusals[i].names);
         if (pc_foreign_says(node)) return refuse(r, node, refusals[i].why);
     }
-    return check_layers(r);
+    pc_code code = check_layers(r);
+    if (!code) code = check_name(r);
+    return code ? code : check_embeddings(r);
 }
 
 /* "key: value, key: value" of hf.def. */

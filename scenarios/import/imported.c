@@ -114,15 +114,29 @@ int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t o
     return value ? strtoll(value, NULL, 10) : otherwise;
 }
 
+/* Whether the notes "a; b; c" have one already. */
+static bool has_note(const pc_text *notes, const pc_text *note) {
+    for (const char *at = notes->size ? notes->data : NULL; at && (at = strstr(at, note->data)); at++) {
+        const char *end = at + note->size;
+        bool begins = at == notes->data || strncmp(at - 2, "; ", 2) == 0;
+        if (begins && (*end == '\0' || strncmp(end, "; ", 2) == 0)) return true;
+    }
+    return false;
+}
+
 void pc_imported_note(pc_imported *import, pc_import_class kind, const char *format, ...) {
     char text[1024];
     va_list values;
-    pc_text *notes = &import->notes[kind];
+    pc_text *notes = &import->notes[kind], note = {.data = NULL};
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    if (notes->size > 0) pc_text_printf(notes, "; ");
-    pc_text_add_line(notes, text, NOTE_CHARACTERS);
+    pc_text_add_line(&note, text, NOTE_CHARACTERS);
+    if (note.failed || notes->failed)
+        import->failed = true;
+    else if (note.size > 0 && !has_note(notes, &note))
+        pc_text_printf(notes, "%s%s", notes->size > 0 ? "; " : "", note.data);
+    pc_text_free(&note);
 }
 
 /* ---- as YAML ---- */

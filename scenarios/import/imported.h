@@ -69,7 +69,7 @@ const char *pc_imported_get(const pc_imported *import, const char *key);
 /* A number that was set as one; `otherwise` if the key is not set. */
 int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t otherwise);
 
-/* One more note; foreign text in it is cut and made plain. */
+/* One more note, unless it is there already; foreign text in it is cut and made plain. */
 void pc_imported_note(pc_imported *import, pc_import_class kind, const char *format, ...) PC_PRINTF(3, 4);
 
 /* A scenario with comments: where each value is from, and the notes. `headline` is its first line. And of the keys
