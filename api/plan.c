@@ -21,7 +21,8 @@ struct pipecast_plan {
 /* What a plan has beside the columns of its run, and the overrides that make it. */
 typedef struct plan_row {
     int64_t rank;
-    char rank_order[32], offload[PC_OFFLOAD_SIZE], dispatcher[16], limits[PC_PLAN_TEXT_SIZE], behind[PC_PLAN_TEXT_SIZE];
+    char rank_order[32], offload[PC_OFFLOAD_SIZE], cp_comm_type[16], dispatcher[16], limits[PC_PLAN_TEXT_SIZE],
+        behind[PC_PLAN_TEXT_SIZE];
     int64_t overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, ties, close;
     char **sets; /* set_count of them; owned */
     int set_count;
@@ -34,6 +35,8 @@ static const pc_field plan_fields[] = {
     {"rank_order", "", "which axis of parallelism has neighbouring ranks, the innermost first", PC_FIELD_TEXT,
      PC_FIELD_AT(plan_row, rank_order)},
     {"offload", "", "what goes to the host's memory", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, offload)},
+    {"cp_comm_type", "", "how context-parallel ranks come to each other's keys, none where cp is 1", PC_FIELD_TEXT,
+     PC_FIELD_AT(plan_row, cp_comm_type)},
     {"dispatcher", "", "how tokens come to their experts, none without expert parallelism", PC_FIELD_TEXT,
      PC_FIELD_AT(plan_row, dispatcher)},
     {"overlap_p2p", "1", "whether transfers between stages run beside passes", PC_FIELD_INT64,
@@ -174,6 +177,7 @@ static pc_code describe(search *s, pc_plan_objective objective, int64_t index, p
     row->rank = index + 1;
     pc_rank_order_write(choice->order, row->rank_order);
     pc_offload_write(choice->offload, row->offload);
+    snprintf(row->cp_comm_type, sizeof row->cp_comm_type, "%s", pc_plan_cp_comm(plan));
     snprintf(row->dispatcher, sizeof row->dispatcher, "%s", pc_plan_dispatcher(plan));
     row->overlap_p2p = choice->overlaps_p2p;
     row->overlap_tp = choice->overlaps_tp;

@@ -15,6 +15,7 @@ enum {
     EXTRA_RANK,
     EXTRA_ORDER,
     EXTRA_OFFLOAD,
+    EXTRA_CP_COMM,
     EXTRA_DISPATCHER,
     EXTRA_P2P,
     EXTRA_TP,
@@ -33,6 +34,7 @@ enum {
 static const pc_table_extra extras[EXTRAS] = {[EXTRA_RANK] = {"rank", false},
                                               [EXTRA_ORDER] = {"rank_order", true},
                                               [EXTRA_OFFLOAD] = {"offload", true},
+                                              [EXTRA_CP_COMM] = {"cp_comm_type", true},
                                               [EXTRA_DISPATCHER] = {"dispatcher", true},
                                               [EXTRA_P2P] = {"overlap_p2p", false},
                                               [EXTRA_TP] = {"overlap_tp", false},
@@ -102,6 +104,10 @@ const char *pc_plan_dispatcher(const pc_plan_row *plan) {
     return plan->row.ep > 1 ? words[plan->found.choice.dispatcher] : "none";
 }
 
+const char *pc_plan_cp_comm(const pc_plan_row *plan) {
+    return plan->row.cp > 1 ? pc_cp_comm_name(plan->found.choice.cp_comm) : "none";
+}
+
 static const pc_plan_row *best_of(const pc_plan_report *report) {
     return report->best ? report->best : report->rows;
 }
@@ -116,6 +122,8 @@ static const char *choice_text(const pc_plan_row *plan, int extra, char room[PC_
     case EXTRA_OFFLOAD:
         pc_offload_write(choice->offload, room);
         return room;
+    case EXTRA_CP_COMM:
+        return pc_plan_cp_comm(plan);
     case EXTRA_DISPATCHER:
         return pc_plan_dispatcher(plan);
     case EXTRA_P2P:

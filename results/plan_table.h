@@ -111,15 +111,18 @@ void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const
 /* "throughput", "memory", "cost". */
 const char *pc_plan_objective_name(pc_plan_objective objective);
 
+/* How context ranks come to each other's keys: cp_comm_type, "none" where cp is 1. */
+const char *pc_plan_cp_comm(const pc_plan_row *plan);
+
 /* How its tokens come to their experts: a word, "none" without expert parallelism. */
 const char *pc_plan_dispatcher(const pc_plan_row *plan);
 
 /* TABLE has the choices on which all plans agree in lines above, the others and the results in columns; a terminal that
  * is too narrow has fewer. Below stand by what plans are behind, where the points went, which rule most of them broke,
- * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, dispatcher, overlap_p2p,
- * overlap_tp, overlap_gradients, overlap_parameters, limits, behind, ties, close, part, what, factor, command. JSON: an
- * object of `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the numbers of
- * pc_plan_log and `rule`. PC_ERROR_IO if the stream fails. */
+ * and the command of plan 1. CSV: rank, every column of columns.h, rank_order, offload, cp_comm_type, dispatcher,
+ * overlap_p2p, overlap_tp, overlap_gradients, overlap_parameters, limits, behind, ties, close, part, what, factor,
+ * command. JSON: an object of `scenario`, `objective`, `plans`, each with what a row of the CSV has, and `log`, the
+ * numbers of pc_plan_log and `rule`. PC_ERROR_IO if the stream fails. */
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error);
 
 #ifdef __cplusplus

@@ -32,6 +32,7 @@ static const struct column {
     {.name = "global_batch", .kind = CHOICE},
     {.name = "tp", .kind = CHOICE},
     {.name = "cp", .kind = CHOICE},
+    {"cp_comm_type", CHOICE, 10, "cp comm", "type", .style = PC_STYLE_TEXT, .plain = "none"},
     {.name = "ep", .kind = CHOICE, .plain = "1"},
     {.name = "etp", .kind = CHOICE, .plain = "1"},
     {.name = "pp", .kind = CHOICE},

@@ -355,17 +355,6 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->dispatcher = dispatcher_of(setting);
 }
 
-/* Ranks of a domain, where nobody says how many: their links are the fastest. What cannot be, a rule of the cut says.
- */
-static void fill_exchange(const pc_setting *setting, pc_iteration_spec *spec) {
-    pc_cut *cut = &spec->cut;
-    int most = cut->tp > 0 ? spec->machine.domain_gpus / cut->tp : 1;
-    bool is_nested = cut->cp > 1 && cut->cp_comm == PC_CP_A2A_P2P;
-    cut->cp_a2a = (int)pc_setting_whole(setting, PC_KEY_CP_A2A, 0);
-    bool can_be = is_nested && cut->tp > 0 && spec->model.heads >= cut->tp;
-    if (can_be && cut->cp_a2a == 0) cut->cp_a2a = pc_cut_most_exchange(&spec->model, cut, most);
-}
-
 /* `parts` is below 1 if the numbers contradict each other, and nothing is cut. */
 static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
     for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
@@ -530,7 +519,8 @@ pc_code pc_cluster_expand(const pc_setting *setting, pc_run_spec *spec, pc_run_l
     choose_kernels(setting, &made.iteration.bad_days.other_gpu, NULL); /* its best, where it has no others */
     pc_code code = pc_setting_model(setting, &made.iteration.model, &culprit, error);
     pc_precision_fit_gpu(&made.iteration.machine.gpu, &made.iteration.model.low);
-    if (!code) fill_exchange(setting, &made.iteration);
+    made.iteration.cut.cp_a2a = (int)pc_setting_whole(setting, PC_KEY_CP_A2A, 0);
+    if (!code) pc_iteration_fill_exchange(&made.iteration);
     if (!code) code = fill_layout(setting, &shape, &made, error);
     if (!code) code = fill_recomputation(setting, &made, error);
     if (!code) code = fill_offload(setting, &made.iteration.cut.offload, error);

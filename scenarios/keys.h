@@ -45,6 +45,7 @@ typedef enum pc_dimension {
     EACH(PP)                                                                                                           \
     EACH(DP)                                                                                                           \
     EACH(CP)                                                                                                           \
+    EACH(CP_COMM_TYPE)                                                                                                 \
     EACH(EP)                                                                                                           \
     EACH(ETP)                                                                                                          \
     EACH(MOE_TOKEN_DISPATCHER_TYPE)                                                                                    \

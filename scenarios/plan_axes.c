@@ -23,6 +23,8 @@ static pc_plan_list *list_of(pc_plan_space *space, int choice) {
         return &space->dp;
     case PC_CHOICE_CP:
         return &space->cp;
+    case PC_CHOICE_CP_COMM_TYPE:
+        return &space->cp_comm;
     case PC_CHOICE_EP:
         return &space->ep;
     case PC_CHOICE_ETP:
@@ -124,6 +126,9 @@ void pc_plan_axis_value(const pc_plan_scenario *scenario, const pc_plan_axis *ax
         snprintf(text, PC_PLAN_VALUE_SIZE, "%.60s", base_text(scenario, axis->choice, index));
     else if (axis->choice == PC_CHOICE_SCHEDULE)
         snprintf(text, PC_PLAN_VALUE_SIZE, "%s", list->values[index].generator->name);
+    else if (axis->choice == PC_CHOICE_CP_COMM_TYPE)
+        snprintf(text, PC_PLAN_VALUE_SIZE, "%s",
+                 pc_cp_comm_name(list->count > 0 ? (pc_cp_comm)whole : scenario->runs[0].iteration.cut.cp_comm));
     else if (axis->choice == PC_CHOICE_RECOMPUTE)
         snprintf(text, PC_PLAN_VALUE_SIZE, "%s", scenario->recompute_names[index]);
     else if (axis->choice == PC_CHOICE_OFFLOAD)

@@ -35,6 +35,8 @@ static int64_t number_of(const pc_plan_choice *from, pc_choice choice) {
         return from->dp;
     case PC_CHOICE_CP:
         return from->cp;
+    case PC_CHOICE_CP_COMM_TYPE:
+        return from->cp_comm;
     case PC_CHOICE_EP:
         return from->ep;
     case PC_CHOICE_ETP:
@@ -116,6 +118,7 @@ static bool is_said(const pc_plan_scenario *scenario, const pc_plan_choice *from
                          choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE;
     if (may_be_unsaid) return scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND) return scenario->list[choice].count > 0 && is_flex(from);
+    if (choice == PC_CHOICE_CP_COMM_TYPE) return scenario->list[choice].count > 0 && from->cp > 1;
     if (choice == PC_CHOICE_CHUNKS) return has_chunks(from);
     if (choice == PC_CHOICE_SEQUENCE_SLICES) return from->slices > 0 && scenario->list[choice].count > 0;
     if (choice == PC_CHOICE_SHARD_GROUP) return from->shard_group > 0;
@@ -164,6 +167,13 @@ static bool is_switch(pc_choice choice) {
     return choice == PC_CHOICE_SEQUENCE_PARALLEL || choice >= PC_CHOICE_OVERLAP_P2P;
 }
 
+/* What a run has without a word, where the setting has none either. */
+static bool is_standard(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
+    bool is_word = choice == PC_CHOICE_CP_COMM_TYPE && from->cp_comm == PC_CP_P2P;
+    bool is_on = is_switch(choice) && number_of(from, choice) == 1;
+    return (is_word || is_on) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key);
+}
+
 /* What `pipecast run` would take without a word, or has from the setting: dp follows from the rest, and switches are
  * on. */
 static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_choice *from, pc_choice choice) {
@@ -177,8 +187,7 @@ static bool goes_without_saying(const pc_plan_scenario *scenario, const pc_plan_
     if (choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE && from->dispatcher == PC_DISPATCHER_ALLTOALL) return true;
     if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND && from->dispatcher == PC_DISPATCHER_DEEPEP) return true;
     if (choice == PC_CHOICE_OFFLOAD && from->offload == 0) return true;
-    return is_switch(choice) && !pc_setting_has(&scenario->given, pc_choice_rule_of(choice).key) &&
-           number_of(from, choice) == 1;
+    return is_standard(scenario, from, choice);
 }
 
 /* A file of the scenario's folder, as it counts from where we are. */
@@ -211,6 +220,8 @@ static void write_value(pc_choice choice, pc_value value, char text[64]) {
         snprintf(text, 64, "%s", value.text);
     else if (choice == PC_CHOICE_RANK_ORDER)
         pc_rank_order_write(value.order, text);
+    else if (choice == PC_CHOICE_CP_COMM_TYPE)
+        snprintf(text, 64, "%s", pc_cp_comm_name((pc_cp_comm)value.whole));
     else if (choice == PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE)
         snprintf(text, 64, "%s", types[value.whole]);
     else if (choice == PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND)

@@ -87,9 +87,6 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
         return pc_error_blame(error, "microbatches", "follow from the other choices; expected global_batch");
     if (pc_setting_whole(setting, PC_KEY_EXPAND, false))
         return pc_error_blame(error, "expand", "true; expected false in a plan, whose replicas are alike");
-    if (pc_setting_integer(setting, PC_KEY_CP_COMM_TYPE) == PC_CP_A2A_P2P && !pc_setting_has(setting, PC_KEY_CP_A2A))
-        return pc_error_blame(error, "cp_a2a",
-                              "missing beside cp_comm_type: a2a+p2p; expected it in a plan, for all cuts");
     if (pc_setting_has(setting, PC_KEY_ROBUST))
         return pc_error_blame(error, "bad_days.robust", "given; expected none in a plan, which compares good days");
     if (pc_setting_has(setting, PC_KEY_OTHER_GPU))
@@ -97,6 +94,15 @@ static pc_code check_place(const pc_setting *setting, pc_error *error) {
     if (pc_setting_whole(setting, PC_KEY_OUT_OF_MEMORY, 0) != 0)
         return pc_error_blame(error, "out_of_memory", "wait; expected fail in a plan, which is of what fits");
     return PC_OK;
+}
+
+/* Some of the plans would have no rows of exchanged heads. */
+static pc_code check_exchange(const pc_plan_scenario *scenario, pc_error *error) {
+    bool is_listed = scenario->list[PC_CHOICE_CP_COMM_TYPE].origin == PC_CHOICE_LISTED;
+    if (!is_listed || !pc_setting_has(&scenario->given, PC_KEY_CP_A2A)) return PC_OK;
+    return pc_error_blame(error, "cp_a2a",
+                          "given beside a list of cp_comm_type; expected none, for it follows from each cut, or "
+                          "cp_comm_type: a2a+p2p in the setting");
 }
 
 /* Plans are compared on a good day; the runs that they are may have others. */
@@ -110,6 +116,7 @@ static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     pc_setting setting = plain_setting(scenario, base);
     pc_run_labels labels; /* a base has none */
     pc_code code = check_place(&scenario->given, &fault);
+    if (!code) code = check_exchange(scenario, &fault);
     if (!code) code = pc_cluster_check(&setting, &fault);
     if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
     if (!code) forget_bad_days(&scenario->runs[base].iteration);
@@ -209,6 +216,7 @@ static pc_code make_space(pc_plan_scenario *scenario, pc_error *error) {
                                       .pp = numbers_of(scenario, PC_CHOICE_PP),
                                       .dp = numbers_of(scenario, PC_CHOICE_DP),
                                       .cp = numbers_of(scenario, PC_CHOICE_CP),
+                                      .cp_comm = numbers_of(scenario, PC_CHOICE_CP_COMM_TYPE),
                                       .ep = numbers_of(scenario, PC_CHOICE_EP),
                                       .etp = numbers_of(scenario, PC_CHOICE_ETP),
                                       .dispatchers = {scenario->dispatchers, scenario->dispatcher_count},

@@ -235,6 +235,17 @@ static void round_sides(pc_model *model) {
     if (pc_model_is_latent(model)) model->head_dim = mla->qk_nope_head_dim + mla->qk_rope_head_dim;
 }
 
+/* In a third of the spaces context ranks and a list of how they communicate, of models that can have them; from a
+ * stream of its own. */
+static void draw_contexts(example_space *drawn) {
+    static const int64_t kinds[] = {PC_CP_P2P, PC_CP_ALL_GATHER, PC_CP_A2A, PC_CP_A2A_P2P}, cp[] = {2, 1};
+    test_random own = {(uint64_t)drawn->bases[0].spec.model.ffn_hidden + 13};
+    if (test_between(&own, 0, 2)) return;
+    drawn->space.cp = pick(&own, cp, 2, 2, drawn->contexts[0]);
+    drawn->space.cp_comm = pick(&own, kinds, 4, 3, drawn->contexts[1]);
+    for (int i = 0; i < drawn->space.base_count; i++) drawn->bases[i].spec.model.attention = PC_ATTENTION_FLASH;
+}
+
 /* In half of the spaces models with experts, and lists of how ranks share and cut them; from a stream of its own. */
 static void draw_experts(example_space *drawn) {
     static const int64_t ep[] = {1, 2, 4, 8}, etp[] = {1, 2},
@@ -280,6 +291,7 @@ static double count_numbers(const pc_plan_space *space) {
                           space->pp.count,
                           space->dp.count > 0 ? space->dp.count : 1,
                           space->cp.count > 0 ? space->cp.count : 1,
+                          space->cp_comm.count > 0 ? space->cp_comm.count : 1,
                           space->ep.count > 0 ? space->ep.count : 1,
                           space->etp.count > 0 ? space->etp.count : 1,
                           space->dispatchers.count > 0 ? space->dispatchers.count : 1,
@@ -315,6 +327,7 @@ void draw_space(test_random *random, int64_t most, bool searches, example_space 
         draw_generators(random, searches, drawn);
         draw_slices(drawn);
         draw_experts(drawn);
+        draw_contexts(drawn);
         draw_orders(random, drawn);
         count = count_numbers(&drawn->space);
     } while (count > (double)most || count < (double)most / 4);

@@ -13,6 +13,7 @@ typedef struct example_space {
     pc_plan_base bases[SPACE_BASES_MAX];
     int64_t values[SPACE_LISTS][SPACE_LIST_MAX];
     int64_t offloads[SPACE_LIST_MAX], experts[3][SPACE_LIST_MAX], slices[SPACE_LIST_MAX];
+    int64_t contexts[2][SPACE_LIST_MAX];
     const pc_generator *generators[SPACE_LIST_MAX];
     pc_rank_order orders[SPACE_LIST_MAX];
 } example_space;

@@ -24,8 +24,8 @@ static bool is_same_choice(const pc_plan_choice *a, const pc_plan_choice *b) {
         if (a->order.axis[i] != b->order.axis[i]) return false;
     return a->base == b->base && a->gpus == b->gpus && a->global_batch == b->global_batch && a->tp == b->tp &&
            a->pp == b->pp && a->dp == b->dp && a->cp == b->cp && a->ep == b->ep && a->etp == b->etp &&
-           a->dispatcher == b->dispatcher && a->chunks == b->chunks && a->layout == b->layout &&
-           a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
+           a->cp_comm == b->cp_comm && a->dispatcher == b->dispatcher && a->chunks == b->chunks &&
+           a->layout == b->layout && a->microbatch_size == b->microbatch_size && a->microbatches == b->microbatches &&
            a->generator == b->generator && a->recompute == b->recompute && a->offload == b->offload &&
            a->zero == b->zero && a->shard_group == b->shard_group && a->sequence_parallel == b->sequence_parallel &&
            a->overlaps_tp == b->overlaps_tp && a->overlaps_gradients == b->overlaps_gradients &&
@@ -156,7 +156,7 @@ static void leave_one_reason(long reason, pc_plan_space *space) {
 static void test_equals_simulating_every_point(void **state) {
     (void)state;
     test_random random = {720};
-    int64_t simulated = 0, points = 0, found = 0, limited = 0, shared_out = 0;
+    int64_t simulated = 0, points = 0, found = 0, limited = 0, shared_out = 0, exchanged = 0;
     for (long i = 0; i < test_cases(600, 1000); i++) {
         example_space x;
         draw_space(&random, i % 6 == 0 ? 600 : 4000, i % 6 == 0, &x);
@@ -178,16 +178,19 @@ static void test_equals_simulating_every_point(void **state) {
         for (int64_t k = 0; k < all.count; k++) {
             limited += all.found[k].memory_limits;
             shared_out += all.found[k].choice.ep > 1;
+            exchanged += all.found[k].choice.cp > 1 && all.found[k].choice.cp_comm >= PC_CP_A2A;
             assert_int_equal(all.found[k].memory_limits, should_be_limited(&x.space, &all.found[k]));
         }
         pc_plan_answer_free(&searched);
         pc_plan_answer_free(&all);
     }
-    print_message("%lld simulated of %lld points; %lld plans, %lld share out experts, memory limits %lld\n",
-                  (long long)simulated, (long long)points, (long long)found, (long long)shared_out, (long long)limited);
+    print_message(
+        "%lld simulated of %lld points; %lld plans, %lld share out experts, %lld exchange heads, memory limits %lld\n",
+        (long long)simulated, (long long)points, (long long)found, (long long)shared_out, (long long)exchanged,
+        (long long)limited);
     test_count("plans.searched", test_cases(600, 1000));
     test_count("plans.points", (long)points);
-    assert_true(test_saw(shared_out, 5));
+    assert_true(test_saw(shared_out, 5) && test_saw(exchanged, 5));
     assert_true(test_saw(found, 1) && test_saw(limited, 1) && test_saw(points - simulated, 1));
 }
 
@@ -263,7 +266,7 @@ static void test_one_plan_a_cut(void **state) {
     (void)state;
     test_random random = {715};
     int64_t cuts = 0, plans = 0, front = 0;
-    for (long i = 0; i < test_cases(60, 500); i++) {
+    for (long i = 0; i < test_cases(80, 500); i++) {
         example_space x;
         draw_space(&random, 4000, false, &x);
         pc_plan_request request = {.objectives = {(pc_plan_objective)(i % 3)}, .objective_count = 1, .threads = 1};
@@ -330,7 +333,8 @@ static void test_progress_is_said(void **state) {
         example_space x;
         draw_space(&random, i < 4 ? 4000 : 20000, false, &x);
         heard h = {.thread = pthread_self(), .is_alone = threads == 1};
-        pc_plan_request request = {.objective_count = 1, .top = 3, .threads = threads, .progress = {.say = hear, .self = &h}};
+        pc_plan_request request = {
+            .objective_count = 1, .top = 3, .threads = threads, .progress = {.say = hear, .self = &h}};
         request.exhaustive = i >= 4;
         pc_plan_answer with = run_plan(&x.space, &request);
         request.progress = (pc_plan_progress){0};

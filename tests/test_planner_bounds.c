@@ -9,13 +9,15 @@
 static void describe(const pc_plan_space *space, const pc_plan_choice *choice, char text[512]) {
     const pc_iteration_spec *base = &space->bases[choice->base].spec;
     snprintf(text, 512,
-             "%s tp %d pp %d dp %d chunks %d, %d microbatches of %d, recompute %d zero %d sp %d, overlaps %d%d%d%d, "
+             "%s tp %d pp %d dp %d cp %d by %s chunks %d, %d microbatches of %d, recompute %d zero %d sp %d, overlaps "
+             "%d%d%d%d, "
              "order %d%d%d, network %d granularity %d step %d layout %d",
-             choice->generator->name, choice->tp, choice->pp, choice->dp, choice->chunks, (int)choice->microbatches,
-             (int)choice->microbatch_size, (int)choice->recompute, choice->zero, choice->sequence_parallel,
-             choice->overlaps_tp, choice->overlaps_gradients, choice->overlaps_parameters, choice->overlaps_p2p,
-             (int)choice->order.axis[0], (int)choice->order.axis[1], (int)choice->order.axis[2], (int)base->network,
-             (int)base->granularity, (int)base->step, (int)choice->layout);
+             choice->generator->name, choice->tp, choice->pp, choice->dp, choice->cp, pc_cp_comm_name(choice->cp_comm),
+             choice->chunks, (int)choice->microbatches, (int)choice->microbatch_size, (int)choice->recompute,
+             choice->zero, choice->sequence_parallel, choice->overlaps_tp, choice->overlaps_gradients,
+             choice->overlaps_parameters, choice->overlaps_p2p, (int)choice->order.axis[0], (int)choice->order.axis[1],
+             (int)choice->order.axis[2], (int)base->network, (int)base->granularity, (int)base->step,
+             (int)choice->layout);
 }
 
 static int64_t fullest(const pc_iteration *iteration) {

@@ -398,7 +398,8 @@ static pc_time by_lanes(const plan_bounder *bounder, int device) {
 /* ---- (7) ---- */
 
 /* From the end of a stage's last pass to when its gradients are reduced. Not overlapped all buckets are left; otherwise
- * the last one, and those that the last pass of its chunk, whichever it is, does not hide. */
+ * the last one, and those that the last pass of its chunk, whichever it is, does not hide. With barriers T may stand
+ * behind it, and hide all. */
 static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
     pc_time all = 0, least = PC_TIME_MAX;
     for (int c = 0; c < view->outline->chunks; c++) {
@@ -409,6 +410,7 @@ static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
         least = pc_min(least, pc_max(cell->reduce, b * cell->reduce - share * (b - 1)));
     }
     if (!view->overlaps_gradients) return all;
+    if (view->outline->spec->generator->barriers != PC_BARRIERS_NONE) return 0;
     return least == PC_TIME_MAX ? 0 : least;
 }
 

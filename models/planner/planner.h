@@ -11,7 +11,8 @@
  * - shard groups that hold all replicas or do not divide them, of ZeRO 0, with cp, of experts that have other replicas,
  *   and of two replicas in one pipeline: all;
  * - selective recomputation of flash attention and none; none and full of a schedule that recomputes;
- * - dispatchers where no token leaves its rank; orders that cannot place experts, and the first that can;
+ * - how context ranks communicate where cp is 1; dispatchers where no token leaves its rank; orders that cannot place
+ * experts, and the first that can;
  * - orders that differ in an axis of one rank only; layouts that give every part as many layers by their names
  *   (BALANCED, which goes by time, is a point of its own where there are several parts);
  * - values that stand twice.
@@ -44,8 +45,8 @@ typedef struct pc_plan_base {
 } pc_plan_base;
 
 /* What can be chosen. A list of no entries is an error, but for some. `cp` and `ep` are 1 then, `shard_group` all
- * replicas, and `etp`, `dispatchers` and `offload` the base's. `dp` follows as gpus / (tp x cp x pp), whatever it is;
- * listed, only those. Switches are lists of 0 and 1. All borrowed. */
+ * replicas, and `cp_comm`, `etp`, `dispatchers` and `offload` the base's. `dp` follows as gpus / (tp x cp x pp),
+ * whatever it is; listed, only those. Switches are lists of 0 and 1. All borrowed. */
 typedef struct pc_plan_list {
     const int64_t *values;
     int count;
@@ -61,6 +62,8 @@ typedef struct pc_plan_space {
     pc_plan_list global_batch; /* sequences an iteration, all replicas */
     bool batch_follows_dp;     /* global_batch is of each replica: a point has dp times as many */
     pc_plan_list tp, pp, dp, cp;
+    pc_plan_list
+        cp_comm; /* pc_cp_comm; rows of A2A_P2P as the base has them, or as many ranks as can (pc_cut_most_exchange) */
     pc_plan_list ep, etp;
     pc_plan_list dispatchers; /* pc_dispatcher; of collectives they send 16 bits, whatever the base says */
     pc_plan_list chunks;      /* of schedules that have a choice; others have their own number, and are one point */
@@ -83,6 +86,7 @@ typedef struct pc_plan_choice {
     int base;
     int64_t gpus, global_batch;
     int tp, pp, dp, cp, chunks; /* with slices all of a stage's parts */
+    pc_cp_comm cp_comm;         /* cp 1: the base's */
     int ep, etp;                /* etp 0: as tp */
     pc_dispatcher dispatcher;
     int slices; /* of a part; 0: microbatches are whole */

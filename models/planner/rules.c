@@ -17,6 +17,8 @@ pc_iteration_spec pc_plan_spec(const pc_plan_space *space, const pc_plan_choice 
     spec.cut.pp = choice->pp;
     spec.cut.dp = choice->dp;
     spec.cut.cp = choice->cp;
+    spec.cut.cp_comm = choice->cp_comm;
+    pc_iteration_fill_exchange(&spec);
     spec.cut.ep = choice->ep;
     spec.cut.etp = choice->etp;
     spec.cut.dispatcher = choice->dispatcher;

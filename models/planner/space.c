@@ -24,6 +24,7 @@ static const list_rule rules[] = {
     {"pp", AT(pp), DIGIT_PP, 1, PC_DEVICES_MAX},
     {"dp", AT(dp), DIGIT_DP, 1, INT32_MAX},
     {"cp", AT(cp), DIGIT_CP, 1, INT32_MAX},
+    {"cp_comm_type", AT(cp_comm), DIGIT_CP_COMM, PC_CP_P2P, PC_CP_A2A_P2P},
     {"ep", AT(ep), DIGIT_EP, 1, PC_DEVICES_MAX},
     {"etp", AT(etp), DIGIT_ETP, 1, PC_DEVICES_MAX},
     {"dispatchers", AT(dispatchers), DIGIT_DISPATCHER, PC_DISPATCHER_ALLGATHER, PC_DISPATCHER_HYBRIDEP},
@@ -50,7 +51,7 @@ static const pc_plan_list *list_at(const pc_plan_space *space, const list_rule *
 /* What there is without a list: docs of pc_plan_space. */
 static bool may_be_empty(plan_digit digit) {
     return digit == DIGIT_DP || digit == DIGIT_SLICES || digit == DIGIT_CP || digit == DIGIT_EP || digit == DIGIT_ETP ||
-           digit == DIGIT_DISPATCHER || digit == DIGIT_SHARD || digit == DIGIT_OFFLOAD;
+           digit == DIGIT_DISPATCHER || digit == DIGIT_SHARD || digit == DIGIT_OFFLOAD || digit == DIGIT_CP_COMM;
 }
 
 static pc_code check_list(const pc_plan_space *space, const list_rule *rule, pc_error *error) {
@@ -210,6 +211,12 @@ static int32_t offload_of(const pc_plan_space *space, const pc_plan_choice *choi
     return space->bases[choice->base].spec.cut.offload.kinds;
 }
 
+/* One rank has all keys and values: the base's word then. */
+static pc_cp_comm cp_comm_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
+    bool is_listed = space->cp_comm.count > 0 && choice->cp > 1;
+    return is_listed ? (pc_cp_comm)space->cp_comm.values[digit] : space->bases[choice->base].spec.cut.cp_comm;
+}
+
 /* Of all that are listed: without a list, the base's. */
 static int etp_of(const pc_plan_space *space, const pc_plan_choice *choice, int digit) {
     return space->etp.count ? (int)space->etp.values[digit] : space->bases[choice->base].spec.cut.etp;
@@ -248,6 +255,7 @@ static pc_plan_choice choice_of_digits(const pc_plan_space *space, const int *di
     x.dp = dp_of(space, &x, digits[DIGIT_DP]);
     if (space->batch_follows_dp) x.global_batch *= x.dp;
     x.order = plan_order_of(space, &x, digits[DIGIT_ORDER]);
+    x.cp_comm = cp_comm_of(space, &x, digits[DIGIT_CP_COMM]);
     x.dispatcher = plan_dispatcher_of(space, &x, digits[DIGIT_DISPATCHER]);
     x.offload = offload_of(space, &x, digits[DIGIT_OFFLOAD]);
     x.shard_group = shard_group_of(space, &x, digits[DIGIT_SHARD]);
@@ -358,6 +366,8 @@ static int64_t made_of(const pc_plan_space *space, const pc_plan_choice *choice,
         return shard_group_of(space, choice, value);
     case DIGIT_SEQUENCE:
         return choice->tp > 1 ? space->sequence_parallel.values[value] : 0;
+    case DIGIT_CP_COMM:
+        return cp_comm_of(space, choice, value);
     case DIGIT_DISPATCHER:
         return plan_dispatcher_of(space, choice, value);
     case DIGIT_ORDER:
@@ -451,7 +461,8 @@ int64_t plan_count_points(const plan_numbers *numbers, const pc_plan_choice *cho
     pc_plan_choice x = *choice;
     int64_t shapes = numbers->sizes, variants = 0;
     shapes *= count_first(numbers, choice, DIGIT_RECOMPUTE) * count_first(numbers, choice, DIGIT_SEQUENCE) *
-              count_first(numbers, choice, DIGIT_OFFLOAD) * count_first(numbers, choice, DIGIT_DISPATCHER);
+              count_first(numbers, choice, DIGIT_OFFLOAD) * count_first(numbers, choice, DIGIT_CP_COMM) *
+              count_first(numbers, choice, DIGIT_DISPATCHER);
     for (int i = 0; i < zero->count; i++) {
         x.zero = (int)zero->values[i];
         if (is_first(numbers->space, &x, DIGIT_ZERO, i))

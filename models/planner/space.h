@@ -33,6 +33,7 @@ typedef enum plan_digit {
     DIGIT_ZERO,
     DIGIT_SHARD,
     DIGIT_SEQUENCE,
+    DIGIT_CP_COMM,
     DIGIT_DISPATCHER,
     SHAPE_DIGITS,
     DIGIT_ORDER = SHAPE_DIGITS,

@@ -281,7 +281,7 @@ static pc_code walk_shapes(const plan_search *search, plan_walker *walker, int64
     const int *radix = search->numbers.radix;
     int64_t outer = (int64_t)radix[DIGIT_SIZE] * radix[DIGIT_RECOMPUTE];
     int64_t states = (int64_t)radix[DIGIT_OFFLOAD] * radix[DIGIT_ZERO] * radix[DIGIT_SHARD];
-    int64_t inner = (int64_t)radix[DIGIT_SEQUENCE] * radix[DIGIT_DISPATCHER];
+    int64_t inner = (int64_t)radix[DIGIT_SEQUENCE] * radix[DIGIT_CP_COMM] * radix[DIGIT_DISPATCHER];
     pc_code code = PC_OK;
     for (int64_t i = 0; !code && i < outer * inner; i++) {
         int64_t at = first + i / inner * states * inner + i % inner;

@@ -59,3 +59,10 @@ pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error) 
     code = pc_iteration_check_pairs(spec, error);
     return code ? code : check_bad_days(spec, error);
 }
+
+void pc_iteration_fill_exchange(pc_iteration_spec *spec) {
+    pc_cut *cut = &spec->cut;
+    bool is_asked = cut->cp > 1 && cut->cp_comm == PC_CP_A2A_P2P && cut->cp_a2a == 0;
+    bool can_be = is_asked && cut->tp > 0 && spec->model.heads >= cut->tp;
+    if (can_be) cut->cp_a2a = pc_cut_most_exchange(&spec->model, cut, spec->machine.domain_gpus / cut->tp);
+}

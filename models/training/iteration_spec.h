@@ -17,6 +17,10 @@ pc_code pc_iteration_spec_check(const pc_iteration_spec *spec, pc_error *error);
  * and chunks, and nothing else of it keeps them apart. */
 bool pc_iteration_can_pair(const pc_iteration_spec *spec);
 
+/* Of a spec with rows of exchanged heads (A2A_P2P) that has no cp_a2a: as many ranks as can, in one domain, whose links
+ * are the fastest. Else, and of what cannot be, nothing: a rule of the cut says so. */
+void pc_iteration_fill_exchange(pc_iteration_spec *spec);
+
 #ifdef __cplusplus
 }
 #endif

@@ -170,6 +170,12 @@ static int64_t kv_heads_of_rank(const pc_model *model, const pc_cut *cut) {
     return model->kv_heads < cut->tp ? 1 : model->kv_heads / cut->tp;
 }
 
+const char *pc_cp_comm_name(pc_cp_comm comm) {
+    static const char *const names[] = {
+        [PC_CP_P2P] = "p2p", [PC_CP_ALL_GATHER] = "all_gather", [PC_CP_A2A] = "a2a", [PC_CP_A2A_P2P] = "a2a+p2p"};
+    return names[comm];
+}
+
 int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most) {
     int64_t heads = model->heads / cut->tp, kv_heads = kv_heads_of_rank(model, cut);
     int found = 1, cp = pc_cut_cp(cut);

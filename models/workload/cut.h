@@ -298,6 +298,9 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
 /* The ranks of context parallelism that exchange heads: all with A2A, cp_a2a with A2A_P2P; 1 if none do. */
 int pc_cut_exchange(const pc_model *model, const pc_cut *cut);
 
+/* "p2p", "all_gather", "a2a", "a2a+p2p". */
+const char *pc_cp_comm_name(pc_cp_comm comm);
+
 /* The most ranks, up to `most`, that divide cp and the heads of queries and of keys on a rank of tensor parallelism. */
 int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
 

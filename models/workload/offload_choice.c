@@ -5,7 +5,7 @@
 /* Of the layer that does not go whole: one of the model's recipe, as most are. */
 static pc_wide tensors_within(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_wide most) {
     pc_slice slice = pc_slice_of_part(model, cut, part);
-    bool drops_scores = part->recompute == PC_RECOMPUTE_SELECTIVE;
+    bool drops_scores = part->recompute == PC_RECOMPUTE_SELECTIVE && model->attention == PC_ATTENTION_MATERIALISED;
     int32_t again = drops_scores ? (int32_t)PC_RECOMPUTES_CORE_ATTN : part->recompute_modules;
     pc_saved_list saved;
     pc_wide sum = 0;
