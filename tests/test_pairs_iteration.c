@@ -44,6 +44,43 @@ static void test_hides_communication_alone(void **state) {
         }
 }
 
+static void check_near(double found, double expected) {
+    if (!(fabs(found - expected) <= 1e-12 * expected)) fail_msg("%.15g; expected %.15g", found, expected);
+}
+
+/* A backward pass of these schedules is either one BW or a B and a W: all in all they do the work of 1F1B and send the
+ * same inside passes. A microbatch crosses p - 1 borders of stages there and back; in a V, whose turn is on one stage,
+ * 2 (p - 1). The gradient of a tied embedding would come on top. */
+static void test_backward_passes_count_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        double borders;
+    } cases[] = {{"zb-v", 2}, {"dualpipe-v", 2}, {"dualpipe", 1}};
+    for (int n = 0; n < 3; n++) {
+        pc_iteration_spec of_one = spec_of("1f1b", 2, false), of_other = spec_of(cases[n].schedule, 2, false);
+        of_one.model.is_tied = of_other.model.is_tied = false;
+        pc_iteration one = run_spec(&of_one), other = run_spec(&of_other);
+        check_near(other.hardware_flops, one.hardware_flops);
+        check_near(other.sent.tp_bytes, one.sent.tp_bytes);
+        check_near(other.sent.pp_bytes, cases[n].borders * one.sent.pp_bytes);
+        pc_iteration_free(&other);
+        pc_iteration_free(&one);
+    }
+}
+
+/* The bubble is what is left of the iteration beside work and communication. Counted twice, the backward passes would
+ * leave none, and the error of a sum would be half as much again, where it is that of ZB-V's passes. */
+static void test_bubble_is_left(void **state) {
+    (void)state;
+    pc_iteration x = run("dualpipe-v", 2, false);
+    pc_iteration zb = run("zb-v", 2, false);
+    assert_true(x.exposed.bubble > 0);
+    assert_true(x.standard_error_s < 1.1 * zb.standard_error_s);
+    pc_iteration_free(&zb);
+    pc_iteration_free(&x);
+}
+
 /* Kernels that slow down beside communication hide less of it. */
 static void test_slowdown(void **state) {
     (void)state;
@@ -100,6 +137,8 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hides_communication_alone),
+        cmocka_unit_test(test_backward_passes_count_once),
+        cmocka_unit_test(test_bubble_is_left),
         cmocka_unit_test(test_slowdown),
         cmocka_unit_test(test_reductions_of_bad_days),
         cmocka_unit_test(test_refused),

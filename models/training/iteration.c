@@ -255,7 +255,7 @@ static void hide_in_pairs(const iteration_run *run, pc_exposed *x) {
  * longer for meetings on links is data parallelism's; the wait for the slowest replica is a bubble. */
 static pc_code fill_in_exposed(iteration_run *run, pc_iteration *iteration, pc_error *error) {
     const pc_outline *outline = &run->outline;
-    pc_stage_sums sums = pc_outline_sum_busiest(outline);
+    pc_stage_sums sums = pc_outline_sum_busiest(outline, &run->schedule);
     pc_exposed *x = &iteration->exposed;
     pc_time without_pp, without_dp;
     pc_code code = run_without(run, PC_WITHOUT_TRANSFERS, &without_pp, error);
@@ -281,7 +281,7 @@ static pc_code finish(iteration_run *run, const timed *times, bool with_trace, p
     iteration->iteration_s = pc_time_to_seconds(times->whole_ps);
     pc_code code = pc_replay_from_times(&run->schedule, &run->costs, times->start_ps, times->end_ps, times->arrival_ps,
                                         with_trace, &iteration->replay, error);
-    if (!code) pc_outline_fill_in_rates(&run->outline, &run->costs, iteration);
+    if (!code) pc_outline_fill_in_rates(&run->outline, &run->schedule, &run->costs, iteration);
     return code;
 }
 

@@ -261,11 +261,11 @@ pc_code pc_outline_set_pairs(const pc_outline *outline, int without, pc_costs *c
     return code;
 }
 
-static int find_busiest(const pc_outline *outline) {
+static int find_busiest(const pc_outline *outline, const pc_schedule *schedule) {
     int found = 0;
     double most = 0;
     for (int d = 0; d < outline->devices; d++) {
-        pc_stage_sums sums = pc_outline_sum_stage(outline, d);
+        pc_stage_sums sums = pc_outline_sum_stage(outline, schedule, d);
         double busy = sums.compute_s + sums.tp_s + sums.cp_s + sums.ep_s;
         if (d > 0 && busy <= most) continue;
         most = busy;
@@ -277,7 +277,7 @@ static int find_busiest(const pc_outline *outline) {
 double pc_outline_hidden_s(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs) {
     pc_time hidden = 0;
     if (!costs->pair_ps || !schedule->pairs) return 0;
-    int device = find_busiest(outline);
+    int device = find_busiest(outline, schedule);
     for (int64_t i = schedule->offsets[device]; i < schedule->offsets[device + 1]; i++) {
         if (!schedule->pairs[i]) continue;
         int64_t at = pc_costs_pair_index(costs, device, schedule->passes[i], schedule->passes[i + 1]);

@@ -185,10 +185,9 @@ static double sent_for(const pc_chunk_units *units, double of_root, double of_la
     return of_root * root->gather_bytes + of_layers * gathered + reduced * (root->reduce_bytes + gradients);
 }
 
-double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline *chunk, double n) {
-    int backwards = outline->spec->generator->recomputes ? 2 : 1;
+double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline *chunk, double n, double uses) {
     bool once = pc_outline_gathers_once(outline);
-    double of_root = once ? 1 : n, of_layers = pc_outline_keeps_parameters(outline) ? of_root : n * (1 + backwards);
+    double of_root = once ? 1 : n, of_layers = pc_outline_keeps_parameters(outline) ? of_root : uses;
     return sent_for(&chunk->units, of_root, of_layers, pc_outline_reduces_last(outline) ? 1 : n);
 }
 

@@ -39,7 +39,8 @@ void pc_outline_unit_state(const pc_outline *outline, pc_device_outline *held);
 /* Bytes of what is gathered, and of what collectives read and write beside it. */
 int64_t pc_outline_unit_bytes(const pc_outline *outline, int device);
 
-/* What a GPU sends for a chunk in an iteration whose every kind of pass it goes through n times. */
-double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline *chunk, double n);
+/* What a GPU sends for a chunk in an iteration of n F and as many backward passes, of which, R included, so many are
+ * `uses` of its parameters. */
+double pc_outline_unit_traffic(const pc_outline *outline, const pc_chunk_outline *chunk, double n, double uses);
 
 #endif

@@ -4,6 +4,6 @@
 
 #include "models/training/outline.h"
 
-pc_sent pc_outline_sent(const pc_outline *outline);
+pc_sent pc_outline_sent(const pc_outline *outline, const pc_schedule *schedule);
 
 #endif
