@@ -83,7 +83,8 @@ static void describe_layout(const pc_run_spec *spec, const pc_run_labels *labels
     if (!is_listed || spec->infeasible[0] || !cut->layers_of_part) return;
     int parts = pc_placement_parts(pc_generator_placement(spec->generator, spec->chunks, spec->slices), spec->devices,
                                    spec->chunks);
-    if (parts >= 1 && parts <= PC_PARTS_MAX) pc_layout_write(cut->layers_of_part, parts, row->layout);
+    pc_layout_shape shape = {parts, cut->mtp_listed, cut->mtp_ahead};
+    if (parts >= 1 && parts <= PC_PARTS_MAX) pc_layout_write(cut->layers_of_part, &shape, row->layout);
 }
 
 /* ---- intervals ---- */

@@ -296,10 +296,11 @@ static pc_code check_layout(const pc_setting *setting, const cluster_shape *shap
                           "%d words for %" PRId64 " devices x %d chunks; expected one for all, or one a part of the "
                           "model, %d",
                           count, shape->pp, pc_setting_chunks(setting), parts);
-    if (!pc_layout_list(pc_setting_text(setting, PC_KEY_LAYOUT), NULL, &count) || count == parts) return PC_OK;
+    pc_layout_shape listed;
+    if (!pc_layout_list(pc_setting_text(setting, PC_KEY_LAYOUT), NULL, &listed) || listed.parts == parts) return PC_OK;
     return BREAK_RULE(error, pc_key_path(PC_KEY_LAYOUT),
                       "%d parts for %" PRId64 " devices x %d chunks; expected the layers of %d parts of the model",
-                      count, shape->pp, pc_setting_chunks(setting), parts);
+                      listed.parts, shape->pp, pc_setting_chunks(setting), parts);
 }
 
 static pc_code find_checked_shape(const pc_setting *setting, cluster_shape *shape, pc_error *error) {
@@ -384,17 +385,19 @@ static pc_code fill_layout(const pc_setting *setting, const cluster_shape *shape
     const char *layout = pc_setting_text(setting, PC_KEY_LAYOUT);
     const pc_stage_layout asked = stage_layout_of(setting);
     pc_cut *cut = &spec->iteration.cut;
-    int count;
+    pc_layout_shape listed;
     if (pc_stage_layout_is_asked(&asked)) return fill_stages(setting, shape, &asked, spec, error);
-    if (!pc_layout_list(layout, NULL, &count)) {
+    if (!pc_layout_list(layout, NULL, &listed)) {
         cut->layout = named_layout(layout, spec->iteration.model.layers, parts_of(setting, shape));
         return PC_OK;
     }
-    spec->layers_of_part = pc_alloc((size_t)count, sizeof *spec->layers_of_part);
+    spec->layers_of_part = pc_alloc((size_t)listed.parts, sizeof *spec->layers_of_part);
     if (!spec->layers_of_part) return pc_error_no_memory(error);
-    pc_layout_list(layout, spec->layers_of_part, &count);
+    pc_layout_list(layout, spec->layers_of_part, &listed);
     cut->layout = PC_CUT_LISTED;
     cut->layers_of_part = spec->layers_of_part;
+    cut->mtp_listed = listed.mtp_layers;
+    cut->mtp_ahead = listed.mtp_ahead;
     return PC_OK;
 }
 

@@ -88,8 +88,8 @@ static pc_code parse_data_file(const char *text, pc_value *value, pc_error *erro
     return parse_line(text, PATH_SIZE, value, error);
 }
 
-bool pc_layout_list(const char *layout, int32_t *layers, int *count) {
-    return pc_layout_parse(layout, layers, count, NULL) == PC_OK;
+bool pc_layout_list(const char *layout, int32_t *layers, pc_layout_shape *shape) {
+    return pc_layout_parse(layout, layers, shape, NULL) == PC_OK;
 }
 
 static bool is_layout_word(const char *text) {
@@ -101,13 +101,13 @@ static bool is_layout_word(const char *text) {
 
 /* What looks like a list is told where it ends to be one. */
 static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) {
-    int count;
+    pc_layout_shape shape;
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = text};
     pc_nearest_offer_words(&nearest, "auto|even|ends|own|balanced");
     bool is_list = strpbrk(text, "0123456789|*()") || (text[0] == 'E' && nearest.count == 0); /* EtL, and not EVEN */
     if (is_list && !is_layout_word(text)) {
-        pc_code code = pc_layout_parse(text, NULL, &count, error);
+        pc_code code = pc_layout_parse(text, NULL, &shape, error);
         if (code) return code;
     } else if (!is_layout_word(text)) {
         return pc_error_set(

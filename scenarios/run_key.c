@@ -150,6 +150,7 @@ static void add_parts(pc_hash *hash, const pc_run_spec *spec) {
     int chunks = (int)pc_generator_chunks(generator, cut->chunks, cut->slices);
     int parts = pc_placement_parts(pc_generator_placement(generator, chunks, cut->slices), cut->pp, chunks);
     for (int i = 0; cut->layers_of_part && i < parts; i++) add(hash, cut->layers_of_part[i]);
+    if (cut->mtp_listed > 0) add(hash, INT64_C(65536) * cut->mtp_listed + cut->mtp_ahead);
     for (int i = 0; cut->recompute_of_part && i < parts; i++)
         add(hash, pc_recomputation_code(cut->recompute_of_part[i]));
 }

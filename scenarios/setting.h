@@ -10,6 +10,7 @@
 #include "models/schedule/generate.h"
 #include "models/schedule/schedule.h"
 #include "models/workload/cut.h"
+#include "models/workload/layout.h"
 #include "scenarios/keys.h"
 #include "scenarios/tree.h"
 
@@ -95,7 +96,7 @@ const char *pc_word_of(pc_key key, int64_t index, size_t *length);
 pc_code pc_value_parse_size(const char *text, pc_value *value, pc_error *error);
 
 /* The layers that a `layout` that is a list gives to its parts, as pc_layout_parse; false if it is a word. */
-bool pc_layout_list(const char *layout, int32_t *layers, int *count);
+bool pc_layout_list(const char *layout, int32_t *layers, pc_layout_shape *shape);
 
 /* Reads all that stands in `node`, a `setting` or a case of the tree, which pc_schema_check has accepted; NULL:
  * nothing. The setting borrows the texts. */

@@ -111,6 +111,10 @@ static void test_rules(void **state) {
     EXPECT("x" MODEL "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*3|(t|)*4tmL' "
            "--global-batch-size 16",
            {"chunks", "3"}, {"model.layout", "Et*3|(t|)*4tL"});
+    /* As many m as layers of multi-token prediction stay. */
+    EXPECT("x" MODEL "--pipeline-model-parallel-size 3 --pipeline-model-parallel-layout 'Et*4|(t|)*3tm|L' "
+           "--mtp-num-layers 1 --global-batch-size 16",
+           {"chunks", "2"}, {"pp", "3"}, {"model.layout", "Et*4|(t|)*3tm|L"});
     EXPECT("x" MODEL
            "--num-experts 8 --moe-router-topk 2 --moe-layer-freq ([0]*1+[1]*7) --expert-model-parallel-size 4",
            {"model.num_experts", "8"}, {"model.first_k_dense_replace", "1"}, {"ep", "4"},

@@ -185,15 +185,15 @@ static void test_layout(void **state) {
         pc_run_detail detail = {.devices = 0};
         pc_error error = {0};
         int32_t layers[PC_PARTS_MAX];
-        int count = 0;
+        pc_layout_shape shape = {.parts = 0};
         pc_run_spec spec = make_spec(cases[i].sets, cases[i].sets[1] ? 3 : 1);
         bool is_infeasible = cases[i].layout && !cases[i].layout[0];
         if (is_infeasible) snprintf(spec.infeasible, sizeof spec.infeasible, "a rule");
         if (pc_run_row_make(&spec, NULL, &row, &detail, &error)) fail_msg("%s", error.message);
         if (cases[i].layout) assert_string_equal(row.layout, cases[i].layout);
-        if (!cases[i].layout) assert_int_equal(pc_layout_parse(row.layout, layers, &count, NULL), PC_OK);
-        if (!cases[i].layout) assert_int_equal(count, 4 * spec.chunks);
-        for (int k = 0; k < count; k++) assert_int_equal(layers[k], k < 32);
+        if (!cases[i].layout) assert_int_equal(pc_layout_parse(row.layout, layers, &shape, NULL), PC_OK);
+        if (!cases[i].layout) assert_int_equal(shape.parts, 4 * spec.chunks);
+        for (int k = 0; k < shape.parts; k++) assert_int_equal(layers[k], k < 32);
         pc_run_detail_free(&detail);
         pc_run_spec_free(&spec);
     }

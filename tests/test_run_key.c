@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3064, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2360, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3072, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2368, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 304,
+_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 312,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -427,6 +427,11 @@ static void every_field_of_a_cluster_run_counts(void **state) {
         expect_new(&seen, &base, "recompute_of_part");
         recomputes[i].kind = PC_RECOMPUTE_NONE;
     }
+    other = base;
+    other.iteration.cut.mtp_listed = 1;
+    expect_new(&seen, &other, "mtp_listed");
+    other.iteration.cut.mtp_ahead = 1;
+    expect_new(&seen, &other, "mtp_ahead");
     for (int i = 0; i < 3; i++) {
         quantiles[i] += 0.01;
         expect_new(&seen, &base, "quantiles");

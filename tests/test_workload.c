@@ -392,6 +392,45 @@ static void test_overflow(void **state) {
     assert_int_equal(activation.taken, 7);
 }
 
+/* Wherever a list places multi-token prediction, the model is the same: its layers, projections and norms are in that
+ * part, its heads and losses in the last. */
+static void test_predictions_move(void **state) {
+    (void)state;
+    int32_t list[4] = {3, 3, 2, 0};
+    pc_cut cut;
+    pc_model model = small_gpt(&cut);
+    model.layers = 8;
+    model.mtp_layers = 2;
+    cut.layout = PC_CUT_LISTED;
+    cut.layers_of_part = list;
+    cut.mtp_listed = 2;
+    totals expected = whole_model(&model, &cut, 4, F | BW, false);
+    wide parameters[2] = {0}, kept[2] = {0};
+    for (cut.mtp_ahead = 0; cut.mtp_ahead < 4; cut.mtp_ahead++) {
+        int place = 3 - cut.mtp_ahead, now = cut.mtp_ahead > 0;
+        assert_int_equal(pc_cut_check(&model, &cut, 4, NULL), PC_OK);
+        parameters[now] = kept[now] = 0;
+        for (int p = 0; p < 4; p++) {
+            pc_part part = pc_cut_part(&model, &cut, 4, p);
+            pc_part_activation activation;
+            assert_int_equal(part.mtp_layers, p == place ? 2 : 0);
+            assert_int_equal(part.layers, list[p] + part.mtp_layers);
+            assert_int_equal(part.mtp_heads, p == 3 ? 2 : 0);
+            assert_int_equal(
+                pc_part_activations(&model, &cut, &part, (pc_pass_forms){.has_r = false}, &activation, NULL), PC_OK);
+            parameters[now] += pc_part_parameters(&model, &cut, &part, false);
+            kept[now] += activation.taken;
+        }
+        totals moved = whole_model(&model, &cut, 4, F | BW, false);
+        assert_memory_equal(&moved, &expected, sizeof moved);
+        assert_true(!now || (parameters[0] == parameters[1] && kept[0] == kept[1]));
+    }
+    cut.mtp_listed = 1;
+    pc_error error = {0};
+    assert_int_equal(pc_cut_check(&model, &cut, 4, &error), PC_ERROR_INPUT);
+    assert_string_equal(error.message, "layout: m, 1 times; expected mtp_num_layers of them, 2");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpt_parameters),
@@ -403,6 +442,7 @@ int main(void) {
         cmocka_unit_test(test_passes_and_parts_add_up),
         cmocka_unit_test(test_operations_are_sound),
         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_predictions_move),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_an_odd_sequence),
         cmocka_unit_test(test_overflow),

@@ -157,7 +157,7 @@ pc_code pc_outline_check(const pc_iteration_spec *spec, pc_error *error) {
 
 static bool is_same_part(const pc_part *a, const pc_part *b) {
     return a->layers == b->layers && a->expert_layers == b->expert_layers && a->mtp_layers == b->mtp_layers &&
-           a->wide_layers == b->wide_layers && a->local_layers == b->local_layers &&
+           a->mtp_heads == b->mtp_heads && a->wide_layers == b->wide_layers && a->local_layers == b->local_layers &&
            a->has_embedding == b->has_embedding && a->has_head == b->has_head && a->has_vocab == b->has_vocab &&
            a->recompute == b->recompute && a->recompute_layers == b->recompute_layers &&
            a->recompute_modules == b->recompute_modules && a->offloaded_layers == b->offloaded_layers &&

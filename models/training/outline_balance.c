@@ -50,8 +50,8 @@ static pc_code find_layout_times(const pc_outline *outline, pc_layout_times *tim
     all.has_embedding = all.has_head = false;
     all.layers -= head.layers;
     all.expert_layers -= head.expert_layers;
-    all.mtp_layers = 0;
-    embedding.layers = embedding.expert_layers = embedding.mtp_layers = 0;
+    all.mtp_layers = all.mtp_heads = 0;
+    embedding.layers = embedding.expert_layers = embedding.mtp_layers = embedding.mtp_heads = 0;
     embedding.wide_layers = embedding.local_layers = embedding.offloaded_layers = 0;
     embedding.has_head = false;
     pc_code code = find_part_s(outline, &memo, &all, &times->layer_s, error);

@@ -140,17 +140,11 @@ static void put_experts(key_writer *writer, const pc_outline *outline) {
 }
 
 static void put_part(key_writer *writer, const pc_part *part) {
-    const int64_t numbers[] = {part->layers,
-                               part->wide_layers,
-                               part->local_layers,
-                               part->expert_layers,
-                               part->mtp_layers,
-                               part->has_embedding,
-                               part->has_head,
-                               part->has_vocab,
-                               part->offloaded_layers,
-                               part->slice,
-                               pc_recomputation_code(pc_part_recomputation(part))};
+    const int64_t numbers[] = {
+        part->layers,           part->wide_layers, part->local_layers,
+        part->expert_layers,    part->mtp_layers,  part->mtp_heads,
+        part->has_embedding,    part->has_head,    part->has_vocab,
+        part->offloaded_layers, part->slice,       pc_recomputation_code(pc_part_recomputation(part))};
     put(writer, numbers, sizeof numbers);
 }
 

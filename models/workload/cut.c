@@ -249,6 +249,9 @@ static pc_code check_listed(const pc_model *model, const pc_cut *cut, int parts,
                                 (int)cut->layers_of_part[i]);
         sum += cut->layers_of_part[i];
     }
+    if (cut->mtp_listed > 0 && cut->mtp_listed != model->mtp_layers)
+        return pc_error_set(error, PC_ERROR_INPUT, "layout: m, %d times; expected mtp_num_layers of them, %" PRId64,
+                            (int)cut->mtp_listed, model->mtp_layers);
     if (sum == model->layers) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT, "layout: %" PRId64 " layers in %d parts; expected the model's %" PRId64,
                         sum, parts, model->layers);
@@ -419,15 +422,17 @@ static int64_t expert_layers(const pc_model *model, const pc_cut *cut, int parts
 
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part) {
     pc_recomputation recomputation = numbered(cut, part);
-    int64_t mtp_layers = part == parts - 1 ? model->mtp_layers : 0;
+    bool is_last = part == parts - 1;
+    int64_t mtp_layers = part == parts - 1 - cut->mtp_ahead ? model->mtp_layers : 0;
     int64_t layers = layers_of(model, cut, parts, part) + mtp_layers;
     return (pc_part){.layers = layers,
                      .expert_layers = expert_layers(model, cut, parts, part, mtp_layers),
                      .mtp_layers = mtp_layers,
+                     .mtp_heads = is_last ? model->mtp_layers : 0,
                      .wide_layers = wide_layers(model, cut, parts, part),
                      .local_layers = local_layers(model, cut, parts, part),
                      .has_embedding = part == 0,
-                     .has_head = part == parts - 1,
+                     .has_head = is_last,
                      .has_vocab = part < cut->vocab_stages,
                      .recompute = recomputation.kind,
                      .recompute_layers = recomputation.layers,

@@ -155,6 +155,9 @@ typedef struct pc_cut {
     pc_cut_layout layout;
     /* LISTED: parts of them, in the order in which F visits them; borrowed. NULL otherwise. */
     const int32_t *layers_of_part;
+    /* LISTED: of multi-token prediction, its layers, or 0 where the list does not say; and how many parts stand behind
+     * theirs. In other layouts they are the last part's. */
+    int16_t mtp_listed, mtp_ahead;
     const pc_recomputation *recompute_of_part; /* in any layout, likewise; or NULL */
     pc_cross_entropy cross_entropy;
     int cross_entropy_chunks; /* CHUNKED: pieces of a microbatch, of whole tokens; 0: PC_CROSS_ENTROPY_CHUNKS */
@@ -263,9 +266,10 @@ pc_code pc_optimizer_check(const pc_cut *cut, bool is_separate, bool has_fp32_sh
 
 /* One of the p * v (or p, in replicas) slices of the model. */
 typedef struct pc_part {
-    int64_t layers;        /* with those of multi-token prediction, which the last part has beside its own */
+    int64_t layers;        /* with those of multi-token prediction, which one part has beside its own */
     int64_t expert_layers; /* of them, those with experts */
     int64_t mtp_layers;    /* of them, those of multi-token prediction */
+    int64_t mtp_heads;     /* heads and losses of multi-token prediction, which the last part has beside its own */
     int64_t wide_layers;   /* of them, those that a recipe of the model leaves in 16 bits; 0 without one */
     int64_t local_layers;  /* of them, those whose attention has a window or chunks (attention.h); 0 where these change
                             * nothing */

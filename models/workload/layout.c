@@ -101,6 +101,8 @@ typedef struct layout_parts {
     int count;       /* of parts that are closed */
     int64_t here;    /* layers of the open one */
     int64_t total;
+    int32_t predictions; /* layers of multi-token prediction, and the part that has them */
+    int predicting;
     bool has_any, has_embedding, has_loss;
 } layout_parts;
 
@@ -108,6 +110,15 @@ static pc_code add_layers(const layout_reader *reader, size_t at, int64_t layers
     if (layers > INT32_MAX - parts->total) return refuse(reader, at, "too many layers; expected up to %d", INT32_MAX);
     parts->total += layers;
     parts->here += layers;
+    return PC_OK;
+}
+
+static pc_code add_predictions(const layout_reader *reader, size_t at, int32_t times, layout_parts *parts) {
+    if (parts->predictions > 0 && parts->predicting != parts->count)
+        return refuse(reader, at, "m in a second part; expected all m in one");
+    if (times > INT16_MAX - parts->predictions) return refuse(reader, at, "too many m; expected up to %d", INT16_MAX);
+    parts->predictions += times;
+    parts->predicting = parts->count;
     return PC_OK;
 }
 
@@ -128,7 +139,9 @@ static pc_code add_symbol(const layout_reader *reader, size_t at, int32_t times,
     if (times == 0) return PC_OK;
     if (parts->has_loss) return refuse(reader, at, "behind the loss; expected L once, at the end");
     parts->has_any = true;
+    if (symbol == 't' && parts->predictions > 0) return refuse(reader, at, "t behind m; expected L alone, or more m");
     if (symbol == 't') return add_layers(reader, at, times, parts);
+    if (symbol == 'm') return add_predictions(reader, at, times, parts);
     if (symbol == '|') return close_parts(reader, at, times, parts);
     bool fits = times == 1 && (symbol == 'L' || is_first);
     if (!fits) return refuse(reader, at, "%c here; expected E once, at the start, and L once, at the end", symbol);
@@ -157,20 +170,17 @@ static pc_code read_times(layout_reader *reader, int32_t *times) {
 
 static pc_code refuse_symbol(const layout_reader *reader) {
     unsigned char c = (unsigned char)reader->text[reader->at];
-    if (c == 'm')
-        return refuse(reader, reader->at,
-                      "m, multi-token prediction, which is not modelled; expected E, t and L alone");
     if (c == '(') return refuse(reader, reader->at, "a group in a group; expected none, as in Megatron-LM");
     if (c == ')') return refuse(reader, reader->at, "')' without '('; expected a group such as (tt|)*4");
     if (c == '*') return refuse(reader, reader->at, "'*' behind nothing; expected what to repeat before it");
-    return refuse(reader, reader->at, "'%c'; expected E, t, L, |, *, ( or )", c > ' ' && c < 0x7f ? c : '?');
+    return refuse(reader, reader->at, "'%c'; expected E, t, m, L, |, *, ( or )", c > ' ' && c < 0x7f ? c : '?');
 }
 
 /* One symbol and how often it stands there. */
 static pc_code read_symbol(layout_reader *reader, layout_parts *parts) {
     size_t at = reader->at;
     int32_t times;
-    if (!strchr("EtL|", reader->text[at])) return refuse_symbol(reader);
+    if (!strchr("EtmL|", reader->text[at])) return refuse_symbol(reader);
     reader->at++;
     pc_code code = read_times(reader, &times);
     return code ? code : add_symbol(reader, at, times, parts);
@@ -184,7 +194,7 @@ static pc_code read_symbols(layout_reader *reader, layout_parts *parts) {
 }
 
 /* "(tt|)*4": read once to know what is in it, then as often as it says. Layers alone are multiplied, so that a factor
- * of two billion takes no time; of a group with parts it is bounded by their number, and E or L come but once. */
+ * of two billion takes no time; of a group with parts or m it is bounded by their number, and E or L come but once. */
 static pc_code read_group(layout_reader *reader, layout_parts *parts) {
     size_t start = reader->at++, body = reader->at;
     layout_parts once = {.layers = NULL};
@@ -199,7 +209,8 @@ static pc_code read_group(layout_reader *reader, layout_parts *parts) {
         return refuse(reader, reader->at, "a group without a factor; expected one such as (tt|)*4");
     code = read_times(reader, &times);
     if (code || times == 0 || !once.has_any) return code;
-    bool is_layers = once.count == 0 && !once.has_embedding && !once.has_loss && !parts->has_loss;
+    bool is_layers = once.count == 0 && once.predictions == 0 && !once.has_embedding && !once.has_loss &&
+                     !parts->has_loss && parts->predictions == 0;
     if (is_layers) {
         parts->has_any = true;
         return add_layers(reader, start, once.total * times, parts);
@@ -212,7 +223,7 @@ static pc_code read_group(layout_reader *reader, layout_parts *parts) {
     return code;
 }
 
-static pc_code parse_notation(layout_reader *reader, int32_t *layers, int *count) {
+static pc_code parse_notation(layout_reader *reader, int32_t *layers, pc_layout_shape *shape) {
     layout_parts parts = {.layers = layers};
     pc_code code = PC_OK;
     while (!code && next_of(reader) != '\0')
@@ -221,15 +232,17 @@ static pc_code parse_notation(layout_reader *reader, int32_t *layers, int *count
     if (!parts.has_embedding) return refuse(reader, 0, "no embedding; expected E at the start");
     if (!parts.has_loss) return refuse(reader, reader->at, "no loss; expected L at the end");
     if (layers) layers[parts.count] = (int32_t)parts.here;
-    *count = parts.count + 1;
+    *shape = (pc_layout_shape){.parts = parts.count + 1, .mtp_layers = (int16_t)parts.predictions};
+    if (parts.predictions > 0) shape->mtp_ahead = (int16_t)(parts.count - parts.predicting);
     return PC_OK;
 }
 
-pc_code pc_layout_parse(const char *text, int32_t *layers, int *count, pc_error *error) {
+pc_code pc_layout_parse(const char *text, int32_t *layers, pc_layout_shape *shape, pc_error *error) {
     layout_reader x = {.text = text, .error = error};
     skip_blanks(&x);
     bool is_numbers = text[x.at] >= '0' && text[x.at] <= '9';
-    return is_numbers ? parse_numbers(&x, layers, count) : parse_notation(&x, layers, count);
+    *shape = (pc_layout_shape){.parts = 0};
+    return is_numbers ? parse_numbers(&x, layers, &shape->parts) : parse_notation(&x, layers, shape);
 }
 
 /* ---- writing ---- */
@@ -260,27 +273,30 @@ static void put_layers(int32_t layers, layout_text *out) {
         put(out, "%.*s", (int)layers, "ttt");
 }
 
-static void put_notation(const int32_t *layers, int parts, layout_text *out) {
+static void put_notation(const int32_t *layers, const pc_layout_shape *shape, layout_text *out) {
+    int parts = shape->parts, predicting = shape->mtp_layers > 0 ? parts - 1 - shape->mtp_ahead : -1;
     put(out, "E");
     for (int i = 0; i < parts;) {
         int same = i + 1;
-        while (i > 0 && same < parts - 1 && layers[same] == layers[i]) same++;
+        while (i > 0 && i != predicting && same < parts - 1 && same != predicting && layers[same] == layers[i]) same++;
         bool is_group = same - i > 2;
         if (is_group) put(out, "(");
         put_layers(layers[i], out);
+        for (int k = 0; i == predicting && k < shape->mtp_layers; k++) put(out, "m");
         put(out, i == parts - 1 ? "L" : "|");
         if (is_group) put(out, ")*%d", same - i);
         i = is_group ? same : i + 1;
     }
 }
 
-void pc_layout_write(const int32_t *layers, int parts, char *text) {
+void pc_layout_write(const int32_t *layers, const pc_layout_shape *shape, char *text) {
     layout_text numbers = {.length = 0}, notation = {.length = 0};
-    put_numbers(layers, parts, &numbers);
-    put_notation(layers, parts, &notation);
-    const layout_text *shorter = notation.length < numbers.length ? &notation : &numbers;
-    bool fits = shorter->length < PC_LAYOUT_SIZE;
-    snprintf(text, PC_LAYOUT_SIZE, "%s", fits ? shorter->text : pc_layout_name(PC_CUT_LISTED));
+    put_numbers(layers, shape->parts, &numbers);
+    put_notation(layers, shape, &notation);
+    bool is_notation = shape->mtp_layers > 0 || notation.length < numbers.length;
+    const layout_text *chosen = is_notation ? &notation : &numbers;
+    bool fits = chosen->length < PC_LAYOUT_SIZE;
+    snprintf(text, PC_LAYOUT_SIZE, "%s", fits ? chosen->text : pc_layout_name(PC_CUT_LISTED));
 }
 
 /* ---- what to do instead ---- */
@@ -333,7 +349,7 @@ void pc_layout_remedy(int64_t layers, const pc_cut *cut, int parts, char *text) 
     if (used) return;
     if (cut->pp > 0 && parts % cut->pp == 0) used = add_nearest(layers, "pp", cut->pp, parts / cut->pp, text);
     if (fill_list(layers, parts, list)) {
-        pc_layout_write(list, parts, written);
+        pc_layout_write(list, &(pc_layout_shape){.parts = parts}, written);
         const char *quote = strpbrk(written, "|*") ? "'" : "";
         used = add_word(text, used, "%sa list such as --layout %s%s%s", used ? ", or " : "", quote, written, quote);
     }

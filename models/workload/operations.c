@@ -63,9 +63,9 @@ static void add_layer_backward(pc_builder *b, const void *how) {
     pc_add_layer_backward(b, *passes);
 }
 
-/* Each layer of multi-token prediction has the head once more, and a projection in front. NULL: forward. */
+/* Each layer of multi-token prediction has the head once more. NULL: forward. */
 static void add_heads(pc_builder *b, const pc_part *part, const pc_backward *passes) {
-    b->repeat = 1 + part->mtp_layers;
+    b->repeat = 1 + part->mtp_heads;
     if (passes)
         pc_add_head_backward(b, *passes);
     else

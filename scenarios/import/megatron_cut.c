@@ -1,6 +1,8 @@
 /* How it is cut over GPUs, as several arguments together say it. */
 #include "scenarios/import/megatron_private.h"
 
+#include "models/workload/layout.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +38,16 @@ static int64_t parts_of(const char *layout) {
     return bars < PARTS_MAX ? bars + 1 : 0;
 }
 
-/* Multi-token prediction stands in front of the head here, as in "t*7mL". */
-static void leave_predictions_out(char *layout) {
+/* As many m as the model has layers of multi-token prediction stay; others would be refused, and go. */
+static void match_predictions(pc_megatron_reader *r, const char *argument, char *layout) {
+    int64_t layers = pc_imported_number(r->import, "model.mtp_num_layers", 0);
+    pc_layout_shape shape;
     char *to = layout;
+    if (!strchr(layout, 'm') || (pc_layout_parse(layout, NULL, &shape, NULL) == PC_OK && shape.mtp_layers == layers))
+        return;
+    pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED,
+                     "m of the layout (%s) with mtp-num-layers %" PRId64 ": such layers stand with the head", argument,
+                     layers);
     for (const char *c = layout; *c; c++)
         if (*c != 'm') *to++ = *c;
     *to = '\0';
@@ -54,7 +63,7 @@ static pc_code take_layout(pc_megatron_reader *r, int64_t *chunks) {
     if (parts == 0 || parts % pp)
         return pc_megatron_refuse(r, argument, "a layout such as Et*7|t*7mL, with parts for all stages");
     *chunks = parts / pp;
-    leave_predictions_out(layout);
+    match_predictions(r, argument->name, layout);
     set(r, "model.layout", argument->name, layout);
     return PC_OK;
 }

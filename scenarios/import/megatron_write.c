@@ -155,11 +155,12 @@ static void write_nearest(const pc_run_spec *spec, pc_text *to) {
 static void write_layout(writer *w, int parts) {
     pc_text_printf(w->to, "  --pipeline-model-parallel-layout 'E");
     for (int i = 0; i < parts; i++) {
-        int64_t layers = pc_cut_part(w->model, w->cut, parts, i).layers;
+        pc_part part = pc_cut_part(w->model, w->cut, parts, i);
+        int64_t layers = part.layers - part.mtp_layers;
         if (i > 0) pc_text_printf(w->to, "|");
         if (layers > 0) pc_text_printf(w->to, "t*%" PRId64, layers);
+        for (int64_t k = 0; k < part.mtp_layers; k++) pc_text_printf(w->to, "m");
     }
-    for (int64_t i = 0; i < w->model->mtp_layers; i++) pc_text_printf(w->to, "m");
     pc_text_printf(w->to, "L'\n");
 }
 

@@ -403,9 +403,8 @@ profile: {{source: nobody, tile: 64x64, gemm_efficiency: 0.7, gemm_ramp_k: 0, at
                              [row[name] for name in ("key", "layout", "iteration_s")])
         for layout, message in (
                 ("9,11,12", "3 parts for 4 devices x 1 chunks; expected the layers of 4 parts of the model"),
-                ("Et*4|(t*4|)*14tmL", "Et*4|(t*4|)*14tmL: at 16: m, multi-token prediction, which is not modelled; "
-                                      "expected E, t and L alone"),
-                ("E'|tL", "E'|tL: at 2: '''; expected E, t, L, |, *, ( or )"),
+                ("Et*4|(t*4|)*14mtL", "Et*4|(t*4|)*14mtL: at 16: t behind m; expected L alone, or more m"),
+                ("E'|tL", "E'|tL: at 2: '''; expected E, t, m, L, |, *, ( or )"),
                 ("E(t)*2000000000(t)*2000000000L", "E(t)*2000000000(t)*2000000000L: at 16: too many layers; "
                                                    "expected up to 2147483647")):
             done = run(*self.OPTIONS, "--layout", layout)
