@@ -183,6 +183,14 @@ static void test_refused(void **state) {
     refuse("{\"model_type\":\"opt\"," SMALL ",\"word_embed_proj_dim\":32}",
            "config.json:1: word_embed_proj_dim: opt: embeddings of another width than the model's are not modelled; "
            "expected a decoder of attention with MLPs or experts");
+    refuse(LLAMA ",\n\"num_key_value_heads\":5}",
+           "config.json:2: num_key_value_heads: kv_heads 5 do not divide 8 heads; expected a divisor");
+    refuse("{\"model_type\":\"mixtral\"," SMALL ",\"intermediate_size\":128,\"num_local_experts\":8,"
+           "\n\"num_experts_per_tok\":9}",
+           "config.json:2: num_experts_per_tok: moe_router_topk is 9; expected 1 to the 8 of num_experts");
+    refuse("{\"model_type\":\"llama\",\"num_hidden_layers\":4,\"hidden_size\":65,\n\"num_attention_heads\":8,"
+           "\"vocab_size\":1000,\"intermediate_size\":128}",
+           "config.json:2: num_attention_heads: 8 heads do not divide hidden 65; expected a divisor, or head_dim");
     refuse("{}", "config.json:1: num_hidden_layers: missing; expected it, as a decoder of no architecture has it");
     refuse("[]", "config.json:1: no mapping of keys; expected a config.json of Hugging Face");
     refuse("{\"a\":1,\"a\":2}", "config.json:1: a: twice in one mapping; expected every key once");

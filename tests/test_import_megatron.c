@@ -196,6 +196,10 @@ static void test_values(void **state) {
          "moe-expert-capacity-factor: x; expected a factor such as 1.25, or -1 for no limit"},
     };
     (void)state;
+    refuse("x" MODEL "\\\n--group-query-attention --num-query-groups 5",
+           "train.sh:2: num-query-groups: kv_heads 5 do not divide 8 heads; expected a divisor");
+    refuse("x" MODEL "\\\n--num-experts 8 \\\n--moe-router-topk 9",
+           "train.sh:3: moe-router-topk: moe_router_topk is 9; expected 1 to the 8 of num_experts");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         char text[512], message[512];
         snprintf(text, sizeof text, "x" MODEL "\\\n%s", refused[i][0]);

@@ -26,6 +26,18 @@ static const char without_effect[] =
     "nebula|data_efficiency|curriculum_learning|load_universal_checkpoint|use_node_local_storage|local_rank|disable_"
     "allgather";
 
+/* Of ZeRO's mapping, beside its "stage3_...". */
+static const char of_zero[] =
+    "stage|overlap_comm|reduce_bucket_size|offload_optimizer|offload_param|cpu_offload|cpu_offload_params|"
+    "cpu_offload_use_pin_memory|zero_hpz_partition_size|zero_quantized_weights|zero_quantized_gradients|"
+    "zero_quantized_nontrainable_weights|allgather_partitions|allgather_bucket_size|reduce_scatter|"
+    "contiguous_gradients|sub_group_size|round_robin_gradients|ignore_unused_parameters|elastic_checkpoint|"
+    "load_from_fp32_weights|legacy_stage1|memory_efficient_linear|pipeline_loading_checkpoint|"
+    "override_module_apply|use_multi_rank_bucket_allreduce|mics_shard_size|mics_hierarchical_params_gather|"
+    "gather_16bit_weights_on_model_save|use_all_reduce_for_fetch_params|log_trace_cache_warnings|zeropp_loco_param|"
+    "prefetch_bucket_size|param_persistence_threshold|model_persistence_threshold|max_live_parameters|"
+    "max_reuse_distance|module_granularity_threshold|leaf_module";
+
 /* "auto" is whatever Hugging Face's trainer says. */
 static const pc_node *find(reader *r, const char *path) {
     const pc_node *node = pc_foreign_find(r->tree.nodes, path);
@@ -39,14 +51,114 @@ static pc_code count(reader *r, const char *path, int64_t least, int64_t most, i
     return node ? pc_foreign_count(&r->tree, node, least, most, number, r->error) : PC_OK;
 }
 
+/* check_switches has looked at all of them. */
 static bool is_on(reader *r, const char *path) {
+    bool is_true = false;
     const pc_node *node = find(r, path);
-    return node && node->text && strcasecmp(node->text, "true") == 0;
+    return node && !pc_foreign_switch(&r->tree, node, &is_true, NULL) && is_true;
 }
 
 static const char *text_of(reader *r, const char *path) {
     const pc_node *node = find(r, path);
-    return node && node->text ? node->text : "";
+    return pc_foreign_text(node);
+}
+
+/* ---- what the file may hold ---- */
+
+static pc_code check_switches(reader *r) {
+    static const char *const switches[] = {"zero_optimization.cpu_offload",
+                                           "zero_optimization.overlap_comm",
+                                           "zero_optimization.zero_quantized_weights",
+                                           "zero_optimization.zero_quantized_gradients",
+                                           "fp16.enabled",
+                                           "bf16.enabled",
+                                           "bfloat16.enabled",
+                                           "optimizer.params.torch_adam"};
+    pc_code code = PC_OK;
+    bool is_true;
+    for (size_t i = 0; i < sizeof switches / sizeof *switches && !code; i++) {
+        const pc_node *node = pc_foreign_find(r->tree.nodes, switches[i]);
+        if (node && strcasecmp(pc_foreign_text(node), "auto") != 0)
+            code = pc_foreign_switch(&r->tree, node, &is_true, r->error);
+    }
+    if (!code && is_on(r, "fp16.enabled") && (is_on(r, "bf16.enabled") || is_on(r, "bfloat16.enabled")))
+        code = pc_node_refuse(&r->tree, pc_foreign_find(r->tree.nodes, "fp16.enabled"), r->error,
+                              "true beside bf16.enabled; expected one of them");
+    return code;
+}
+
+/* "zero_optimization": 3 would be as if nothing stood there. */
+static pc_code check_mappings(reader *r) {
+    static const char *const parts[][2] = {{"zero_optimization", "{\"stage\": 3}"},
+                                           {"bf16", "{\"enabled\": true}"},
+                                           {"bfloat16", "{\"enabled\": true}"},
+                                           {"fp16", "{\"enabled\": true}"},
+                                           {"optimizer", "{\"type\": \"AdamW\"}"},
+                                           {"zero_optimization.offload_optimizer", "{\"device\": \"cpu\"}"},
+                                           {"zero_optimization.offload_param", "{\"device\": \"cpu\"}"},
+                                           {"tensor_parallel", "{\"autotp_size\": 4}"},
+                                           {"pipeline", "{\"stages\": 4}"}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const pc_node *node = pc_foreign_find(r->tree.nodes, parts[i][0]);
+        if (node && node->kind != PC_NODE_MAPPING && pc_foreign_says(node))
+            return pc_node_refuse(&r->tree, node, r->error, "%.40s; expected a mapping such as %s",
+                                  node->text ? node->text : "a list", parts[i][1]);
+    }
+    return PC_OK;
+}
+
+static pc_code check_devices(reader *r) {
+    static const char *const devices[] = {"zero_optimization.offload_optimizer.device",
+                                          "zero_optimization.offload_param.device"};
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        const pc_node *node = pc_foreign_find(r->tree.nodes, devices[i]);
+        const char *text = pc_foreign_text(node);
+        if (node && !pc_foreign_is_one_of(text, strlen(text), "cpu|nvme|none|auto"))
+            return pc_node_refuse(&r->tree, node, r->error, "%.40s; expected cpu, nvme or none", text);
+    }
+    return PC_OK;
+}
+
+/* A file of another program has none of the keys. */
+static pc_code check_sort(reader *r) {
+    const char *sort = NULL;
+    const pc_node *top = r->tree.nodes;
+    for (const pc_node *node = pc_node_first(top); node < pc_node_end(top); node = pc_node_end(node))
+        if (pc_foreign_is_one_of(node->key, strlen(node->key), used)) return PC_OK;
+    for (const pc_node *node = pc_node_first(top); node < pc_node_end(top) && !sort; node++)
+        if (node->key) sort = pc_foreign_sort_of(node->key);
+    return pc_error_refuse(r->error, r->tree.source.name, 0, "",
+                           "no key of DeepSpeed; expected such as train_batch_size or zero_optimization%s%s",
+                           sort ? ": it looks like " : "", sort ? sort : "");
+}
+
+static pc_code check(reader *r) {
+    pc_code code = check_sort(r);
+    if (!code) code = check_mappings(r);
+    if (!code) code = check_switches(r);
+    return code ? code : check_devices(r);
+}
+
+/* ---- what it says ---- */
+
+/* The batch is microbatch x steps x replicas, so that the other two say how many replicas there are. */
+static pc_code take_replicas(reader *r, int64_t batch, int64_t micro, int64_t steps) {
+    int64_t each = (micro > 0 ? micro : 1) * (steps > 0 ? steps : 1);
+    const pc_node *node = find(r, "train_batch_size");
+    if (batch % each && micro > 0 && steps > 0)
+        return pc_node_refuse(&r->tree, node, r->error,
+                              "%" PRId64 "; expected a multiple of %" PRId64 ", train_micro_batch_size_per_gpu x "
+                              "gradient_accumulation_steps (%" PRId64 " x %" PRId64 ")",
+                              batch, each, micro, steps);
+    if (batch % each)
+        return pc_node_refuse(&r->tree, node, r->error, "%" PRId64 "; expected a multiple of %s, %" PRId64, batch,
+                              micro > 0 ? "train_micro_batch_size_per_gpu" : "gradient_accumulation_steps", each);
+    if (micro > 0 && steps > 0)
+        pc_imported_note(r->import, PC_IMPORT_ASSUMED,
+                         "GPUs for the %" PRId64 " replicas of its batch (%" PRId64 " = %" PRId64 " x %" PRId64
+                         " x %" PRId64 "): with others, other steps of accumulation",
+                         batch / each, batch, micro, steps, batch / each);
+    return PC_OK;
 }
 
 static pc_code take_batch(reader *r) {
@@ -62,7 +174,7 @@ static pc_code take_batch(reader *r) {
         pc_imported_set_number(r->import, "microbatches", "gradient_accumulation_steps", steps);
     else
         pc_imported_note(r->import, PC_IMPORT_ASSUMED, "no batch: --global-batch");
-    return PC_OK;
+    return batch > 0 ? take_replicas(r, batch, micro, steps) : PC_OK;
 }
 
 /* Of elements, as they are reduced. */
@@ -134,11 +246,24 @@ static pc_code take_cut(reader *r) {
     pc_code code = count(r, "tensor_parallel.autotp_size", 0, INT16_MAX, &tp);
     if (!code) code = count(r, "sequence_parallel_size", 1, INT16_MAX, &sequence);
     if (code) return code;
+    if (pc_foreign_says(find(r, "pipeline.stages")))
+        pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED,
+                         "stages of a pipeline (pipeline.stages), which the model's code cuts: --pp");
     if (tp > 1) pc_imported_set_number(r->import, "tp", "tensor_parallel.autotp_size", tp);
     if (sequence == 1) return PC_OK;
     pc_imported_set_number(r->import, "cp", "sequence_parallel_size", sequence);
     pc_imported_set(r->import, "cp_comm_type", "sequence_parallel_size", "a2a");
     return PC_OK;
+}
+
+static void note_keys_of_zero(reader *r) {
+    const pc_node *zero = pc_foreign_find(r->tree.nodes, "zero_optimization");
+    int unknown = 0;
+    if (!zero) return;
+    for (const pc_node *node = pc_node_first(zero); node < pc_node_end(zero); node = pc_node_end(node))
+        if (!pc_foreign_is_one_of(node->key, strlen(node->key), of_zero) && pc_foreign_says(node) &&
+            strncmp(node->key, "stage3_", 7) != 0 && unknown++ < NAMES_SHOWN)
+            pc_imported_note(r->import, PC_IMPORT_UNKNOWN, "zero_optimization.%.60s", node->key);
 }
 
 static void note_keys(reader *r) {
@@ -157,12 +282,14 @@ pc_code pc_import_deepspeed(pc_source *source, pc_imported *import, pc_error *er
     reader r = {.tree.source = *source, .import = import, .error = error};
     *source = (pc_source){.text = NULL};
     pc_code code = pc_foreign_read(&r.tree, "a configuration of DeepSpeed", error);
+    if (!code) code = check(&r);
     if (!code) code = take_batch(&r);
     if (!code) code = take_zero(&r);
     if (!code) code = take_cut(&r);
     if (!code) {
         take_rest(&r);
         note_keys(&r);
+        note_keys_of_zero(&r);
         pc_imported_note(import, PC_IMPORT_ASSUMED, "no model, machine or GPUs: --model, --machine, --gpus");
         code = pc_imported_check(import, error);
     }

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -86,6 +87,29 @@ bool pc_foreign_says(const pc_node *node) {
     if (node->kind != PC_NODE_TEXT) return node->count > 0;
     return !is_null(node) && strcasecmp(node->text, "false") != 0 && strcmp(node->text, "0") != 0 &&
            strcmp(node->text, "0.0") != 0;
+}
+
+const char *pc_foreign_text(const pc_node *node) {
+    return node && node->text ? node->text : "";
+}
+
+const char *pc_foreign_sort_of(const char *key) {
+    static const char *const sorts[][2] = {
+        {"architectures|num_hidden_layers|torch_dtype|transformers_version",
+         "a config.json of Hugging Face (pipecast import hf reads it)"},
+        {"zero_optimization|train_micro_batch_size_per_gpu|train_batch_size|gradient_accumulation_steps",
+         "a configuration of DeepSpeed (pipecast import deepspeed reads it)"},
+        {"tensor_model_parallel_size|pipeline_model_parallel_size|micro_batch_size|num_layers|global_batch_size",
+         "a recipe of NeMo or arguments of Megatron-LM (pipecast import nemo or megatron reads them)"},
+        {"traceEvents", "a trace of PyTorch's profiler (pipecast import kineto reads it)"},
+        {"scenario|setting", "a scenario of pipecast (pipecast run reads it)"}};
+    char name[64];
+    snprintf(name, sizeof name, "%s", key);
+    for (char *c = name; *c; c++)
+        if (*c == '-') *c = '_';
+    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++)
+        if (pc_foreign_is_one_of(name, strlen(name), sorts[i][0])) return sorts[i][1];
+    return NULL;
 }
 
 pc_code pc_foreign_count(const pc_tree *tree, const pc_node *node, int64_t least, int64_t most, int64_t *number,

@@ -36,6 +36,13 @@ pc_code pc_foreign_number(const pc_tree *tree, const pc_node *node, double *numb
 /* true or false, in any case. */
 pc_code pc_foreign_switch(const pc_tree *tree, const pc_node *node, bool *is_true, pc_error *error);
 
+/* Its text; "" of NULL, and of a list or mapping. */
+const char *pc_foreign_text(const pc_node *node);
+
+/* What a file looks like by one of its keys (with '_' or '-'): "a configuration of DeepSpeed (pipecast import deepspeed
+ * reads it)"; NULL if the key says nothing. */
+const char *pc_foreign_sort_of(const char *key);
+
 /* Whether one of "one|two" is the text of `length` bytes, or the whole of it. */
 bool pc_foreign_is_one_of(const char *text, size_t length, const char *words);
 

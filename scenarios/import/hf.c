@@ -146,10 +146,6 @@ pc_code pc_hf_take_switch(pc_hf_reader *r, const char *key, const char *names, b
     return code;
 }
 
-const char *pc_hf_text(const pc_node *node) {
-    return node && node->text ? node->text : "";
-}
-
 /* ---- what it is ---- */
 
 static void find_decoder(pc_hf_reader *r) {
@@ -158,7 +154,7 @@ static void find_decoder(pc_hf_reader *r) {
     const pc_node *name = pc_node_find(r->top, "architectures[0]");
     if (!name) name = pc_node_find(r->text, "architectures[0]");
     if (!name) name = pc_hf_find(r, "model_type");
-    r->architecture = *pc_hf_text(name) ? name->text : "no architecture";
+    r->architecture = *pc_foreign_text(name) ? name->text : "no architecture";
     if (r->text != r->top)
         pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED, "all of %s but its text model (%s)", r->architecture,
                          inner->key);
@@ -176,14 +172,14 @@ static pc_code check_layers(const pc_hf_reader *r) {
     const pc_node *types = pc_foreign_find(r->text, "layer_types"), *kinds = pc_foreign_find(r->text, "attn_type_list");
     if (types && types->kind == PC_NODE_LIST)
         for (const pc_node *type = pc_node_first(types); type < pc_node_end(types); type = pc_node_end(type))
-            if (!pc_foreign_is_one_of(pc_hf_text(type), strlen(pc_hf_text(type)), known)) {
+            if (!pc_foreign_is_one_of(pc_foreign_text(type), strlen(pc_foreign_text(type)), known)) {
                 char why[96];
-                snprintf(why, sizeof why, "layers of %.40s are not modelled", pc_hf_text(type));
+                snprintf(why, sizeof why, "layers of %.40s are not modelled", pc_foreign_text(type));
                 return refuse(r, types, why);
             }
     if (kinds && kinds->kind == PC_NODE_LIST)
         for (const pc_node *kind = pc_node_first(kinds); kind < pc_node_end(kinds); kind = pc_node_end(kind))
-            if (strcmp(pc_hf_text(kind), "1") != 0)
+            if (strcmp(pc_foreign_text(kind), "1") != 0)
                 return refuse(r, kinds, "layers of linear attention are not modelled");
     return PC_OK;
 }
@@ -204,7 +200,7 @@ static pc_code check_name(const pc_hf_reader *r) {
         const char *names = refused_names[i].names;
         if (name && isupper((unsigned char)r->architecture[0]) && ends_in_one_of(r->architecture, names))
             return refuse(r, name, refused_names[i].why);
-        if (type && pc_foreign_is_one_of(pc_hf_text(type), strlen(pc_hf_text(type)), names))
+        if (type && pc_foreign_is_one_of(pc_foreign_text(type), strlen(pc_foreign_text(type)), names))
             return refuse(r, type, refused_names[i].why);
     }
     return PC_OK;
@@ -214,7 +210,7 @@ static pc_code check_name(const pc_hf_reader *r) {
 static pc_code check_embeddings(const pc_hf_reader *r) {
     const pc_node *width = pc_foreign_find(r->text, "word_embed_proj_dim"),
                   *hidden = pc_foreign_find(r->text, "hidden_size");
-    if (!width || !hidden || strcmp(pc_hf_text(width), pc_hf_text(hidden)) == 0) return PC_OK;
+    if (!width || !hidden || strcmp(pc_foreign_text(width), pc_foreign_text(hidden)) == 0) return PC_OK;
     return refuse(r, width, "embeddings of another width than the model's are not modelled");
 }
 
@@ -257,7 +253,7 @@ static void set_all(pc_imported *import, const char *settings) {
 
 static void set_architecture(pc_hf_reader *r) {
     static const char llama[] = "positions: rotary, norm: rmsnorm, mlp: swiglu, tied: false, bias: false";
-    const char *type = pc_hf_text(pc_hf_find(r, "model_type"));
+    const char *type = pc_foreign_text(pc_hf_find(r, "model_type"));
     const known_model *known = find_model(type);
     set_all(r->import, llama);
     if (known) {
@@ -295,6 +291,14 @@ static void note_keys(pc_hf_reader *r, const pc_node *mapping) {
     pc_text_free(&unknown);
 }
 
+/* What a run would refuse, with the place in the file. */
+static pc_code check_model(const pc_hf_reader *r) {
+    const char *from;
+    pc_code code = pc_imported_check_model(r->import, &from, r->error);
+    const pc_node *node = code ? pc_hf_find(r, from) : NULL;
+    return code ? pc_node_blame(&r->tree, node ? node : r->text, code, r->error) : PC_OK;
+}
+
 pc_code pc_import_hf(pc_source *source, pc_imported *import, pc_error *error) {
     pc_hf_reader r = {.tree.source = *source, .import = import, .error = error};
     *source = (pc_source){.text = NULL};
@@ -312,6 +316,7 @@ pc_code pc_import_hf(pc_source *source, pc_imported *import, pc_error *error) {
         if (r.text != r.top) note_keys(&r, r.top);
         code = pc_imported_check(import, error);
     }
+    if (!code) code = check_model(&r);
     pc_tree_free(&r.tree);
     return code;
 }

@@ -6,7 +6,7 @@
 
 /* "dense" or 0: no experts. */
 static bool has_experts(const pc_node *kind) {
-    return strcmp(pc_hf_text(kind), "dense") != 0 && strcmp(pc_hf_text(kind), "0") != 0;
+    return strcmp(pc_foreign_text(kind), "dense") != 0 && strcmp(pc_foreign_text(kind), "0") != 0;
 }
 
 /* Layers in front that have none, of a list of all. */
@@ -79,9 +79,9 @@ static pc_code take_router(pc_hf_reader *r) {
         pc_foreign_find(r->text, "use_routing_bias|moe_router_enable_expert_bias|moe_use_aux_free|use_expert_bias");
     int64_t groups = 0;
     const pc_node *group = pc_foreign_find(r->text, "n_group|num_expert_group");
-    if (strcmp(pc_hf_text(score), "sigmoid") == 0 || strcmp(pc_hf_text(score), "softmax") == 0)
+    if (strcmp(pc_foreign_text(score), "sigmoid") == 0 || strcmp(pc_foreign_text(score), "softmax") == 0)
         pc_imported_set(r->import, "model.moe_router_score_function", score->key, score->text);
-    if (strcmp(pc_hf_text(pc_hf_find(r, "topk_method")), "noaux_tc") == 0)
+    if (strcmp(pc_foreign_text(pc_hf_find(r, "topk_method")), "noaux_tc") == 0)
         pc_imported_set(r->import, "model.moe_router_bias", "topk_method", "true");
     pc_code code = bias ? pc_hf_take_switch(r, "model.moe_router_bias", bias->key, false) : PC_OK;
     if (!code && group) code = pc_hf_count(r, group, 0, &groups);

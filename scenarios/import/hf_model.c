@@ -19,7 +19,7 @@ static pc_code take_activation(pc_hf_reader *r) {
     const pc_node *node =
         pc_foreign_find(r->text, "hidden_act|hidden_activation|activation_function|hidden_activation_function|"
                                  "mlp_hidden_act|ffn_config.ffn_act_fn.name");
-    const char *name = pc_hf_text(node), *mlp = NULL;
+    const char *name = pc_foreign_text(node), *mlp = NULL;
     bool gated = is_gated(r->import);
     if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0 || strcmp(name, "swiglu") == 0)
         mlp = gated ? "swiglu" : "gelu";
@@ -104,7 +104,7 @@ static pc_code take_qk_norm(pc_hf_reader *r) {
     const pc_node *node = pc_foreign_find(r->text, "use_qk_norm|qk_layernorm|use_qk_layernorm");
     if (!node || pc_hf_says(r, "kv_lora_rank")) return PC_OK;
     pc_code code = pc_foreign_switch(&r->tree, node, &is_there, r->error);
-    bool is_full = strcmp(pc_hf_text(pc_hf_find(r, "qk_norm_type")), "per_layer") == 0;
+    bool is_full = strcmp(pc_foreign_text(pc_hf_find(r, "qk_norm_type")), "per_layer") == 0;
     if (!code) pc_imported_set(r->import, "model.qk_norm", node->key, !is_there ? "none" : is_full ? "full" : "head");
     return code;
 }
@@ -118,8 +118,8 @@ typedef struct layer_kinds {
 } layer_kinds;
 
 static bool sees_all(const pc_node *kind) {
-    return strcmp(pc_hf_text(kind), "sliding_attention") != 0 && strcmp(pc_hf_text(kind), "chunked_attention") != 0 &&
-           strcmp(pc_hf_text(kind), "1") != 0;
+    return strcmp(pc_foreign_text(kind), "sliding_attention") != 0 &&
+           strcmp(pc_foreign_text(kind), "chunked_attention") != 0 && strcmp(pc_foreign_text(kind), "1") != 0;
 }
 
 static layer_kinds look_at_kinds(const pc_node *list) {
@@ -155,7 +155,7 @@ static pc_code take_windows(pc_hf_reader *r) {
                       pc_foreign_find(r->text, "sliding_window|sliding_window_size|attn_config.sliding_window_size");
     bool is_chunked = chunk && !sliding;
     const pc_node *node = is_chunked ? chunk : sliding, *most = pc_foreign_find(r->text, "max_position_embeddings");
-    pc_code code = node && strcmp(pc_hf_text(node), "-1") != 0 ? pc_hf_count(r, node, 0, &window) : PC_OK;
+    pc_code code = node && strcmp(pc_foreign_text(node), "-1") != 0 ? pc_hf_count(r, node, 0, &window) : PC_OK;
     if (!code && most) code = pc_hf_count(r, most, 1, &longest);
     if (!code) code = pc_hf_take_count(r, "model.sliding_window_pattern", "sliding_window_pattern");
     bool is_off = pc_hf_find(r, "use_sliding_window") && !pc_hf_says(r, "use_sliding_window");
@@ -221,7 +221,7 @@ static pc_code take_dropout(pc_hf_reader *r) {
 
 static void take_precision(pc_hf_reader *r) {
     const pc_node *node = pc_hf_find(r, "torch_dtype|dtype");
-    const char *name = pc_hf_text(node);
+    const char *name = pc_foreign_text(node);
     bool is_half = strcmp(name, "float16") == 0;
     pc_imported_set(r->import, "model.precision", node ? node->key : "", is_half ? "fp16" : "bf16");
     if (!is_half && strcmp(name, "bfloat16") != 0) pc_imported_note(r->import, PC_IMPORT_ASSUMED, "bf16");

@@ -21,9 +21,6 @@ typedef struct pc_hf_reader {
 const pc_node *pc_hf_find(const pc_hf_reader *r, const char *names);
 bool pc_hf_says(const pc_hf_reader *r, const char *names);
 
-/* Its text; "" of NULL, and of a list or mapping. */
-const char *pc_hf_text(const pc_node *node);
-
 /* A whole number, `least` or more. */
 pc_code pc_hf_count(const pc_hf_reader *r, const pc_node *node, int64_t least, int64_t *number);
 

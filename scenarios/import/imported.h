@@ -72,6 +72,10 @@ int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t o
 /* One more note, unless it is there already; foreign text in it is cut and made plain. */
 void pc_imported_note(pc_imported *import, pc_import_class kind, const char *format, ...) PC_PRINTF(3, 4);
 
+/* Refuses a whole model whose numbers a run would refuse, if a foreign key is to blame, which `*from` then is: else
+ * options may still mend it. imported_model.c. */
+pc_code pc_imported_check_model(pc_imported *import, const char **from, pc_error *error);
+
 /* A scenario with comments: where each value is from, and the notes. `headline` is its first line. And of the keys
  * under `model` alone a model file, with the notes that matter to a forecast. */
 void pc_imported_write_scenario(const pc_imported *import, const char *headline, pc_text *to);

@@ -233,16 +233,41 @@ static pc_code refuse_config_json(const pc_megatron_reader *r) {
     return PC_OK;
 }
 
+/* Of another program's file no argument is known that says anything of time or memory. */
+static pc_code check_sort(const pc_megatron_reader *r) {
+    const char *sort = NULL;
+    for (int i = 0; i < r->arguments.count; i++) {
+        const pc_argument *argument = &r->arguments.list[i];
+        if (argument->known >= 0 && known[argument->known].kind != NONE) return PC_OK;
+        if (!sort) sort = pc_foreign_sort_of(argument->name);
+    }
+    return pc_error_refuse(r->error, r->arguments.file, 0, "",
+                           "no argument of Megatron-LM that says anything of time or memory; expected such as "
+                           "num-layers or tensor-model-parallel-size%s%s",
+                           sort ? ": it looks like " : "", sort ? sort : "");
+}
+
+/* What a run would refuse, with the place in the file. */
+static pc_code check_model(const pc_megatron_reader *r) {
+    const char *from;
+    pc_code code = pc_imported_check_model(r->import, &from, r->error);
+    const pc_argument *argument = code ? pc_megatron_find(r, from) : NULL;
+    if (code) pc_error_place(r->error, r->arguments.file, argument ? argument->line : 0, from);
+    return code;
+}
+
 static pc_code read_all(pc_megatron_reader *r) {
     pc_code code = refuse_config_json(r);
     for (int i = 0; i < r->arguments.count; i++) r->arguments.list[i].known = find_line(r->arguments.list[i].name);
+    if (!code) code = check_sort(r);
     if (!code) code = pc_megatron_check_values(r);
     for (int i = 0; i < KNOWN && !code; i++) code = take_line(r, i);
     if (!code) code = pc_megatron_take_model(r);
     if (!code) code = pc_megatron_take_memory(r);
     if (!code) code = pc_megatron_take_cut(r);
     if (!code) note_rest(r);
-    return code ? code : pc_imported_check(r->import, r->error);
+    if (!code) code = pc_imported_check(r->import, r->error);
+    return code ? code : check_model(r);
 }
 
 static pc_code import(pc_source *source, bool is_recipe, pc_imported *import, pc_error *error) {

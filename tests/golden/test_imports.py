@@ -128,6 +128,24 @@ class Bad(unittest.TestCase):
             self.refused("2 files; expected one", "import", "hf", "a.json", "a.sh", folder=folder)
             self.refused("is a second one", "run", "--megatron", "a.sh", "--megatron", "a.sh", folder=folder)
 
+    def test_numbers_that_do_not_go_together(self):
+        """Import and run refuse them alike, with file, line and key."""
+        config = ('{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8,\n"num_key_value_heads": 5,'
+                  ' "vocab_size": 1000, "intermediate_size": 128}')
+        message = "a.json:2: num_key_value_heads: kv_heads 5 do not divide 8 heads; expected a divisor"
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a.json").write_text(config)
+            self.refused(message, "import", "hf", "a.json", folder=folder)
+            self.refused(message, "run", "--model", "a.json", "--machine", "dgx-h100", "--gpus", 8, folder=folder)
+
+    def test_values_and_sorts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a.sh").write_text("x --num-layers 4 \\\n --recompute-granularity fulll\n")
+            (pathlib.Path(folder) / "ds.json").write_text('{"train_batch_size": 8}')
+            self.refused("a.sh:2: recompute-granularity: fulll; expected full or selective", "import", "megatron", "a.sh", folder=folder)
+            self.refused("a.sh:2: recompute-granularity: fulll", "run", "--megatron", "a.sh", folder=folder)
+            self.refused("it looks like a configuration of DeepSpeed (pipecast import deepspeed reads it)", "import", "nemo", "ds.json", folder=folder)
+
     def test_what_is_no_decoder_says_its_name(self):
         if not HF.is_dir():
             self.skipTest(f"no {HF}")
