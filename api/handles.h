@@ -32,14 +32,15 @@ struct pipecast_results {
     int64_t row_count;
     api_columns group[API_COLUMN_GROUPS]; /* the first `group_count` of them */
     int group_count;
-    void *rows, *more_rows;      /* owned; what the groups point to */
-    const pc_run_row *runs;      /* of a table of runs: its rows; else NULL */
-    pc_field *fields;            /* owned, likewise: columns that are made for this table alone, */
-    char *field_texts;           /* and their names */
-    void *score_rows;            /* owned, likewise */
-    pc_results_reader *reader;   /* where traces are: a file, */
-    pc_sweep *sweep;             /* or a sweep in memory; both NULL: nowhere */
-    const struct plan_row *plan; /* of plans; more_rows */
+    void *rows, *more_rows;          /* owned; what the groups point to */
+    const pc_run_row *runs;          /* of a table of runs: its rows; else NULL */
+    pc_field *fields;                /* owned, likewise: columns that are made for this table alone, */
+    char *field_texts;               /* and their names */
+    void *score_rows;                /* owned, likewise */
+    pc_results_reader *reader;       /* where traces are: a file, */
+    pc_sweep *sweep;                 /* or a sweep in memory; both NULL: nowhere */
+    const struct plan_row *plan;     /* of plans; more_rows */
+    const pipecast_plan *planned_by; /* whose answer that is; it may be gone */
 };
 
 struct pipecast_schedule {

@@ -557,8 +557,8 @@ PC_PUBLIC int pipecast_replay_draw(const pipecast_replay *replay, const char *ti
 typedef struct pipecast_plan pipecast_plan;
 
 /* Flags of a search. ALL_VARIANTS: every plan of its own, not only the best of each cut. EXHAUSTIVE: simulate every
- * point, as a check of the search. */
-enum { PIPECAST_ALL_VARIANTS = 1, PIPECAST_EXHAUSTIVE = 2 };
+ * point, as a check of the search. And of what would change a plan. ANEW: also what the best plan would be then. */
+enum { PIPECAST_ALL_VARIANTS = 1, PIPECAST_EXHAUSTIVE = 2, PIPECAST_ANEW = 4 };
 
 /* Loads one; arguments as those of pipecast_scenario_load. Overrides may begin with `plan.` too.
  *
@@ -596,6 +596,32 @@ PC_PUBLIC int pipecast_plan_run(pipecast_plan *plan, int threads, int flags, pip
  *     for (int i = 0; pipecast_plan_set(plans, 0, i); i++) puts(pipecast_plan_set(plans, 0, i));
  */
 PC_PUBLIC const char *pipecast_plan_set(const pipecast_results *plans, int64_t row, int number);
+
+/* The best plan of each value of an axis, or of each two values of two: "gpus", "tp,pp", "machine,schedule" (`pipecast
+ * plan --each`, --map). A map has two axes. A row for each, the second
+ * axis running fastest: the columns of pipecast_plan_run but `rank`, then `part`, `what` ("tp 8, pp 4") and `factor`,
+ * which is not defined. Where there is no plan, `status` is not ok, `message` says why, and what a plan has beside its
+ * run is not defined. `progress` counts rows. Else as pipecast_plan_run; PIPECAST_ERROR_INPUT for an axis that is none.
+ *
+ *     pipecast_plan_each(plan, "gpus", 0, NULL, NULL, &cells, &error);
+ *     pipecast_plan_map(plan, "tp,pp", 0, NULL, NULL, &cells, &error);
+ */
+PC_PUBLIC int pipecast_plan_each(pipecast_plan *plan, const char *axes, int threads, pipecast_progress *progress,
+                                 void *context, pipecast_results **results, pipecast_error *error);
+PC_PUBLIC int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threads, pipecast_progress *progress,
+                                void *context, pipecast_results **results, pipecast_error *error);
+
+/* What becomes of the plan in row `row` of pipecast_plan_run's answer with 20% less and 20% more of each thing that it
+ * has: bandwidths, latencies, rates, memory, the batch (`pipecast plan --sensitivity`). Two rows for each, less of it
+ * and more, what matters most first; with the flag PIPECAST_ANEW four, the last two with the best plan then, for which
+ * the whole space is searched. Columns as above; `what` is the thing, `factor` how many times as much of it there is,
+ * `behind` by what the row is behind the plan. PIPECAST_ERROR_INPUT if the answer is another's, or has no such row.
+ *
+ *     pipecast_plan_sensitivity(plan, plans, 0, 0, 0, NULL, NULL, &changes, &error);
+ */
+PC_PUBLIC int pipecast_plan_sensitivity(pipecast_plan *plan, const pipecast_results *plans, int64_t row, int threads,
+                                        int flags, pipecast_progress *progress, void *context,
+                                        pipecast_results **results, pipecast_error *error);
 
 /* ---- scores ---- */
 

@@ -224,10 +224,12 @@ static pc_code run_same(const change_run *of, pc_plan_row *row, pc_error *error)
 
 static pc_code search_anew(const change_run *of, pc_plan_row *row, pc_plan_space *space, pc_plan_base *bases,
                            changed *rooms, pc_error *error) {
-    pc_plan_request request = {.objectives = {of->asker->request.objectives[0]},
-                               .objective_count = 1,
-                               .top = 1,
-                               .threads = of->asker->request.threads};
+    pc_plan_request request = {
+        .objectives = {of->asker->request.objectives[0]},
+        .objective_count = 1,
+        .top = 1,
+        .progress = {.self = of->asker->request.progress.self, .is_stopped = of->asker->request.progress.is_stopped},
+        .threads = of->asker->request.threads};
     pc_plan_answer answer = {.count = 0};
     for (int i = 0; i < space->base_count; i++) change(&bases[i].spec, &bases[i].cost, of->what, of->factor, &rooms[i]);
     space->bases = bases;

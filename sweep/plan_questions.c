@@ -14,16 +14,18 @@
 
 /* Of the first objective the best plan alone. */
 static pc_plan_request request_of(const pc_plan_asker *asker) {
-    return (pc_plan_request){.objectives = {asker->request.objectives[0]},
-                             .objective_count = 1,
-                             .top = 1,
-                             .most_iteration_s = asker->request.most_iteration_s,
-                             .most_cost = asker->request.most_cost,
-                             .exhaustive = asker->request.exhaustive,
-                             .shard = asker->request.shard,
-                             .shard_count = asker->request.shard_count,
-                             .keeper = asker->request.keeper,
-                             .threads = asker->request.threads};
+    return (pc_plan_request){
+        .objectives = {asker->request.objectives[0]},
+        .objective_count = 1,
+        .top = 1,
+        .most_iteration_s = asker->request.most_iteration_s,
+        .most_cost = asker->request.most_cost,
+        .exhaustive = asker->request.exhaustive,
+        .shard = asker->request.shard,
+        .shard_count = asker->request.shard_count,
+        .keeper = asker->request.keeper,
+        .progress = {.self = asker->request.progress.self, .is_stopped = asker->request.progress.is_stopped},
+        .threads = asker->request.threads};
 }
 
 static pc_code run_found(const pc_plan_asker *asker, const char *name, pc_plan_row *row, pc_error *error) {

@@ -99,12 +99,20 @@ static void test_plan(void **state) {
                                        "plan.schedule=[1f1b]",
                                        "plan.microbatch_size=[1]",
                                        "plan.recompute=[none]"};
-    for (refusals x = {0}; next_refusal(&x);) {
+    bool asks = test_part(0, 1) > 0; /* some 10 s of it */
+    for (refusals x = {.most = 10000}; next_refusal(&x);) {
         pipecast_plan *plan = NULL;
         pipecast_results *plans = NULL;
         x.code = (pc_code)pipecast_plan_load(NULL, NULL, sets, sizeof sets / sizeof *sets, 0, &plan, NULL);
         if (!x.code) x.code = (pc_code)search(plan, &plans);
         assert_int_equal(plans != NULL, x.code == PC_OK);
+        pipecast_results *cells = NULL, *changes = NULL;
+        if (!x.code && asks) x.code = (pc_code)pipecast_plan_each(plan, "tp", 1, NULL, NULL, &cells, NULL);
+        if (!x.code && asks)
+            x.code = (pc_code)pipecast_plan_sensitivity(plan, plans, 0, 1, 0, NULL, NULL, &changes, NULL);
+        assert_int_equal(changes != NULL, x.code == PC_OK && asks);
+        pipecast_results_free(changes);
+        pipecast_results_free(cells);
         pipecast_results_free(plans);
         pipecast_plan_free(plan);
     }

@@ -190,6 +190,7 @@ static void test_stopped_plan(void **state) {
     assert_ok(pipecast_plan_load(NULL, NULL, sets, 4, 0, &plan, &error), &error);
     pipecast_plan_watch(plan, stop_at_once, NULL);
     assert_int_equal(pipecast_plan_run(plan, 2, 0, NULL, NULL, &plans, &error), PIPECAST_ERROR_STOPPED);
+    assert_int_equal(pipecast_plan_each(plan, "pp", 2, NULL, NULL, &plans, &error), PIPECAST_ERROR_STOPPED);
     assert_null(plans);
     pipecast_plan_free(plan);
 }

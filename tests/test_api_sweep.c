@@ -142,6 +142,11 @@ static void check_sets_of_plan(const pipecast_results *plans, int64_t row) {
     pipecast_scenario_free(scenario);
 }
 
+static const char *text_at(const pipecast_results *results, int64_t row, const char *name, char text[256]) {
+    assert_true(pipecast_results_text(results, row, pipecast_results_find(results, name), text, 256) < 256);
+    return text;
+}
+
 static void test_plan(void **state) {
     (void)state;
     told t = {0}, of_two = {0};
@@ -166,11 +171,104 @@ static void test_plan(void **state) {
     assert_true(real_at(all, 0, "iteration_s") == real_at(plans, 0, "iteration_s"));
     check_sets_of_plan(plans, 0);
     check_sets_of_plan(plans, count - 1);
+    char text[256];
+    assert_string_equal(text_at(plans, 0, "behind", text), "");
+    assert_true(text_at(plans, 1, "behind", text)[0] == '+');
     assert_null(pipecast_plan_set(plans, count, 0));
     assert_null(pipecast_plan_set(plans, 0, -1));
     pipecast_results_free(all);
     pipecast_results_free(plans);
     pipecast_plan_free(NULL);
+}
+
+/* The best of each tp is the best plan with that tp listed alone; the best of all is one of them. A map of tp and pp
+ * has the four cells, row by row, and where 3 does not divide, why. */
+static void test_each(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.tp=[1, 2, 3]"}, *const alone[] = {"plan.tp=[2]"};
+    pipecast_error error = {0};
+    pipecast_plan *plan = NULL, *of_two = NULL;
+    pipecast_results *plans = NULL, *cells = NULL, *map = NULL, *two = NULL, *none = NULL;
+    char text[256];
+    told t = {0};
+    assert_ok(pipecast_plan_load(NULL, search, sets, 1, 0, &plan, &error), &error);
+    assert_ok(pipecast_plan_load(NULL, search, alone, 1, 0, &of_two, &error), &error);
+    assert_ok(pipecast_plan_run(plan, 1, 0, NULL, NULL, &plans, &error), &error);
+    assert_ok(pipecast_plan_run(of_two, 1, 0, NULL, NULL, &two, &error), &error);
+    assert_ok(pipecast_plan_each(plan, "tp", 1, look_on, &t, &cells, &error), &error);
+    assert_ok(pipecast_plan_map(plan, "tp,pp", 0, NULL, NULL, &map, &error), &error);
+    assert_int_equal(t.calls, 3);
+    assert_int_equal(pipecast_results_row_count(cells), 3);
+    assert_int_equal(pipecast_results_find(cells, "rank"), -1);
+    assert_true(real_at(cells, 1, "iteration_s") == real_at(two, 0, "iteration_s"));
+    double least = real_at(cells, 0, "iteration_s");
+    if (real_at(cells, 1, "iteration_s") < least) least = real_at(cells, 1, "iteration_s");
+    assert_true(least == real_at(plans, 0, "iteration_s"));
+    check_sets_of_plan(cells, 1);
+    assert_string_equal(text_at(cells, 2, "what", text), "tp 3");
+    assert_string_equal(text_at(cells, 2, "part", text), "each");
+    assert_string_equal(text_at(cells, 2, "rank_order", text), "");
+    assert_string_equal(text_at(cells, 2, "status", text), "infeasible");
+    assert_non_null(strstr(text_at(cells, 2, "message", text), "tp x pp does not divide the GPUs"));
+    assert_int_equal(pipecast_results_integer(cells, 2, pipecast_results_find(cells, "overlap_tp")), -1);
+    assert_null(pipecast_plan_set(cells, 2, 0));
+    assert_int_equal(pipecast_results_row_count(map), 6);
+    assert_string_equal(text_at(map, 1, "what", text), "tp 1, pp 2");
+    assert_string_equal(text_at(map, 1, "part", text), "map");
+    assert_int_equal(pipecast_plan_map(plan, "tp", 0, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_string_equal(error.message, "axes: tp: one axis; expected two, such as tp,pp");
+    assert_int_equal(pipecast_plan_each(plan, "colour", 0, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_plan_each(plan, "tp", -1, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_null(none);
+    pipecast_plan_free(plan);
+    pipecast_plan_free(of_two);
+    pipecast_results_free(plans);
+    pipecast_results_free(cells);
+    pipecast_results_free(map);
+    pipecast_results_free(two);
+}
+
+/* With 20% less of the matrix rate plan 1 takes longer, with more it is faster; of each thing there are two rows, less
+ * of it first. The answer of another plan, a row that is none and cells are no plans. */
+static void test_sensitivity(void **state) {
+    (void)state;
+    pipecast_error error = {0};
+    pipecast_plan *plan = NULL, *other = NULL;
+    pipecast_results *plans = NULL, *changes = NULL, *anew = NULL, *none = NULL;
+    char text[256];
+    bool saw_rate = false;
+    assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &plan, &error), &error);
+    assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &other, &error), &error);
+    assert_ok(pipecast_plan_run(plan, 1, 0, NULL, NULL, &plans, &error), &error);
+    assert_ok(pipecast_plan_sensitivity(plan, plans, 1, 1, 0, NULL, NULL, &changes, &error), &error);
+    assert_ok(pipecast_plan_sensitivity(plan, plans, 1, 1, PIPECAST_ANEW, NULL, NULL, &anew, &error), &error);
+    int64_t count = pipecast_results_row_count(changes);
+    assert_true(count > 6 && count % 2 == 0);
+    assert_int_equal(pipecast_results_row_count(anew), 2 * count);
+    for (int64_t row = 0; row < count; row += 2) {
+        assert_true(real_at(changes, row, "factor") < real_at(changes, row + 1, "factor"));
+        if (strcmp(text_at(changes, row, "what", text), "GPU matrix rate") != 0) continue;
+        saw_rate = real_at(changes, row, "factor") == 0.8;
+        assert_true(real_at(changes, row, "iteration_s") > real_at(plans, 1, "iteration_s"));
+        assert_true(real_at(changes, row + 1, "iteration_s") < real_at(plans, 1, "iteration_s"));
+        assert_true(text_at(changes, row, "behind", text)[0] == '+');
+    }
+    assert_true(saw_rate);
+    assert_null(pipecast_plan_set(changes, 0, 0));
+    assert_int_equal(pipecast_plan_sensitivity(other, plans, 0, 1, 0, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "not of this plan; expected what pipecast_plan_run gave"));
+    assert_int_equal(pipecast_plan_sensitivity(plan, changes, 0, 1, 0, NULL, NULL, &none, &error),
+                     PIPECAST_ERROR_INPUT);
+    int64_t last = pipecast_results_row_count(plans);
+    assert_int_equal(pipecast_plan_sensitivity(plan, plans, last, 1, 0, NULL, NULL, &none, &error),
+                     PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_plan_sensitivity(plan, plans, 0, 1, 1, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_null(none);
+    pipecast_plan_free(plan);
+    pipecast_plan_free(other);
+    pipecast_results_free(plans);
+    pipecast_results_free(changes);
+    pipecast_results_free(anew);
 }
 
 /* 3 GPUs do not divide into tp 2. No plan is an answer, a wrong key is none. */
@@ -293,6 +391,8 @@ int main(void) {
         TEST_IN_FOLDER(test_shards, "r.h5"),
         TEST_IN_FOLDER(test_what_a_sweep_refuses, "r.h5"),
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_sensitivity),
         cmocka_unit_test(test_no_plan),
         TEST_IN_FOLDER(test_threads, "r.h5"),
         TEST_IN_FOLDER(test_one_handle_is_read_by_two, "r.h5"),

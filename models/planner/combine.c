@@ -111,6 +111,7 @@ void pc_plan_space_hash(const pc_plan_space *space, pc_hash *hash) {
                                    &space->pp,
                                    &space->dp,
                                    &space->cp,
+                                   &space->cp_comm,
                                    &space->ep,
                                    &space->etp,
                                    &space->dispatchers,

@@ -15,7 +15,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Unio
 from ._library import library as _library
 from .charts import Chart, chart
 from .errors import Error, InputError, MachineError, NoMemoryError, PipecastWarning, Stopped
-from .scenarios import Results, Scenario, Sweep, merge, open_results
+from .scenarios import Plans, Results, Scenario, Sweep, merge, open_results
 from .orders import Pass, Schedule, table_of
 from .scores import Score
 from .tables import LibraryTable, Row, Table, answer, read_table
@@ -61,18 +61,31 @@ def _scenario_of(one: Any, options: Mapping[str, Any]) -> Scenario:
 
 def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
          sets: Iterable[str] = (), allow_outside: bool = False, threads: int = 0, all_variants: bool = False,
-         exhaustive: bool = False, progress: Any = None, **options: Any) -> Any:
+         exhaustive: bool = False, each: Any = None, map: Any = None, sensitivity: bool = False, progress: Any = None,
+         **options: Any) -> Any:
     """Searches for the best ways to train a model: a row for each plan, the best first. No row: nothing fits.
 
-    Settings are as those of `run`; `top` is how many cuts.
+    Settings are as those of `run`; `top` is how many cuts. One of three gives another answer instead: `each="gpus"` the
+    best plan of each value of an axis (or two), `map="tp,pp"` of each two values, `sensitivity=True` what 20% less and
+    more of everything make of the best plan. Scenario and its Plans do all of them.
 
     >>> best = plan(model="gpt3-1.3b", machine="dgx-a100", gpus=16, global_batch=64, top=2)
     >>> int(best["rank"][0])
     1
+    >>> cells = plan(model="gpt3-1.3b", machine="dgx-a100", gpus=[8, 16], global_batch=64, tp=1, each="gpus")
+    >>> [str(one) for one in cells["what"]]
+    ['gpus 8', 'gpus 16']
     """
+    if sum((each is not None, map is not None, sensitivity)) > 1:
+        raise TypeError("plan: several of each, map and sensitivity; expected one")
     sets = [*sets, *([] if top is None else [f"plan.top={int(top)}"])]
     made = Scenario(scenario, settings=settings, sets=sets, allow_outside=allow_outside, **options)
-    return answer(made.plan(threads=threads, all_variants=all_variants, exhaustive=exhaustive, progress=progress))
+    if each is not None:
+        return answer(made.plan_each(each, threads=threads, progress=progress))
+    if map is not None:
+        return answer(made.plan_map(map, threads=threads, progress=progress))
+    plans = made.plan(threads=threads, all_variants=all_variants, exhaustive=exhaustive, progress=progress)
+    return answer(plans.sensitivity(threads=threads, progress=progress) if sensitivity and plans.row_count else plans)
 
 
 def schedule(name: Union[str, Sequence[str]], devices: int = 0, microbatches: int = 0, chunks: int = 0, **costs: Any) -> Any:
@@ -118,7 +131,7 @@ def settings() -> Table:
 
 
 __all__: List[str] = [
-    "Chart", "Error", "InputError", "LibraryTable", "MachineError", "NoMemoryError", "Pass", "PipecastWarning", "Results",
+    "Chart", "Error", "InputError", "LibraryTable", "MachineError", "NoMemoryError", "Pass", "PipecastWarning", "Plans", "Results",
     "Row", "Scenario", "Schedule", "Score", "Stopped", "Sweep", "Table", "Timeline", "chart", "machines", "merge", "models",
     "open_results", "plan", "run", "schedule", "schedules", "score", "settings", "sweep",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._library import Handle, call, library, make, path_bytes, texts
 from .charts import Chart
@@ -14,6 +14,7 @@ from .timelines import Timeline
 from .watch import Progress, Watch, run_watched
 
 PathLike = Union[str, "os.PathLike[str]"]
+Axes = Union[str, Sequence[str]]
 _One = ctypes.c_void_p * 1
 
 
@@ -42,6 +43,34 @@ class Results(LibraryTable):
             if text is None:
                 return found
             found.append(text.decode())
+
+
+class Plans(Results):
+    """Plans, the best first: a row each, with the columns of `pipecast plan --format csv`."""
+
+    def __init__(self, handle: Handle, planner: Handle) -> None:
+        super().__init__(handle)
+        self._planner = planner
+
+    def sensitivity(self, row: int = 0, *, anew: bool = False, threads: int = 0, progress: Progress = None) -> Results:
+        """What becomes of a plan with 20% less and 20% more of each thing that it has: bandwidths, rates, memory, the batch.
+
+        Two rows for each, what matters most first: `what` and `factor` say what is changed. With `anew` two more, of the
+        best plan then, for which the whole space is searched.
+        """
+        flags = library.constants["ANEW"] if anew else 0
+        place = range(self.row_count)[row]
+        return Results(_ask(self._planner, progress, lambda watch, number: make(
+            library.results_free, library.plan_sensitivity, self._planner, self._handle, place, threads, flags,
+            watch.progress, number)))
+
+
+def _ask(planner: Handle, progress: Progress, question: Callable[[Watch, Any], Handle]) -> Handle:
+    """What the library answers, who asked looking on."""
+    watch = Watch()
+    with watch as number:
+        library.plan_watch(planner, watch.stop, number)
+        return run_watched(lambda: question(watch, number), watch, progress)
 
 
 class Scenario:
@@ -109,19 +138,33 @@ class Scenario:
         return Results(Handle(results.value, library.results_free))
 
     def plan(self, *, threads: int = 0, all_variants: bool = False, exhaustive: bool = False,
-             progress: Progress = None) -> Results:
+             progress: Progress = None) -> Plans:
         """Searches for the best way to train its model: a row for each plan, the best first. No row: nothing fits."""
-        handle = make(library.plan_free, library.plan_load, *self._arguments())
+        planner = self._planner()
         flags = (library.constants["ALL_VARIANTS"] if all_variants else 0) | (
             library.constants["EXHAUSTIVE"] if exhaustive else 0)
-        watch = Watch()
-        with watch as number:
-            library.plan_watch(handle, watch.stop, number)
+        return Plans(_ask(planner, progress, lambda watch, number: make(
+            library.results_free, library.plan_run, planner, threads, flags, watch.progress, number)), planner)
 
-            def search() -> Handle:
-                return make(library.results_free, library.plan_run, handle, threads, flags, watch.progress, number)
+    def plan_each(self, axes: Axes, *, threads: int = 0, progress: Progress = None) -> Results:
+        """The best plan of each value of an axis, or of each two values of two: "gpus", ["machine", "schedule"].
 
-            return Results(run_watched(search, watch, progress))
+        Where there is no plan, `status` is not ok and `message` says why.
+        """
+        return self._plan_cells(library.plan_each, axes, threads, progress)
+
+    def plan_map(self, axes: Axes, *, threads: int = 0, progress: Progress = None) -> Results:
+        """The same as a map of two axes: "tp,pp"."""
+        return self._plan_cells(library.plan_map, axes, threads, progress)
+
+    def _planner(self) -> Handle:
+        return make(library.plan_free, library.plan_load, *self._arguments())
+
+    def _plan_cells(self, function: Any, axes: Axes, threads: int, progress: Progress) -> Results:
+        planner = self._planner()
+        text = (axes if isinstance(axes, str) else ",".join(axes)).encode()
+        return Results(_ask(planner, progress, lambda watch, number: make(
+            library.results_free, function, planner, text, threads, watch.progress, number)))
 
     def __repr__(self) -> str:
         path, _, sets, _ = self._source

@@ -80,6 +80,30 @@ class BesideTheCommand(Same):
                        "--top", "3", "--format", "csv")
         self.same(answer, text, but=("command", "part", "what", "factor"))
 
+    def test_questions_of_a_plan(self):
+        """The best of each value, a map, and what would change plan 1: the rows that the command has of the same."""
+        asked = {"model": "gpt3-1.3b", "machine": "dgx-a100", "gpus": 16, "global_batch": 64, "tp": [1, 2, 3], "pp": [1, 2],
+                 "schedule": ["1f1b"]}
+        words = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "16", "--global-batch", "64", "--tp", "1,2,3",
+                 "--pp", "1,2", "--schedule", "1f1b", "--format", "csv")
+        for part, how, options in (("each", {"each": "tp"}, ["--each", "tp"]), ("map", {"map": ["tp", "pp"]}, ["--map", "tp,pp"]),
+                                   ("sensitivity", {"sensitivity": True}, ["--sensitivity"])):
+            with self.subTest(part):
+                lines = command(*words, *options).splitlines()
+                place = lines[0].split(",").index("part")
+                rows = [line for line in csv.reader(lines[1:]) if line[place] == part]
+                said = io.StringIO()
+                csv.writer(said).writerows([lines[0].split(","), *rows])
+                self.assertGreater(len(rows), 2)
+                answer = columns_of(pipecast.plan(**asked, **how))
+                self.assertEqual([int(run) for run in answer.pop("run")], list(range(1, len(rows) + 1)))  # the command counts on
+                self.same(answer, said.getvalue(), but=("command", "rank", "run"))
+        plans = pipecast.Scenario(**asked).plan()
+        self.assertEqual(plans.sensitivity(1, anew=True).row_count, 2 * plans.sensitivity(1).row_count)
+        self.assertRaises(IndexError, plans.sensitivity, 99)
+        self.assertRaises(TypeError, pipecast.plan, **asked, each="tp", map="tp,pp")
+        self.assertRaises(pipecast.InputError, pipecast.plan, **asked, map="tp")
+
     def test_schedule(self):
         one = pipecast.Schedule("zb-h1", 4, 12, times=(1.0, 1.5, 0.5), transfer=0.125).summary()
         said = json.loads(command("schedule", "zb-h1", "-p", "4", "-m", "12", "--times", "1,1.5,0.5", "--comm", "0.125",
