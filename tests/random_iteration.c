@@ -142,8 +142,7 @@ pc_iteration_spec random_iteration(test_random *random) {
         spec.cut.shard_group = spec.cut.dp % 2 == 0 ? spec.cut.dp / 2 : 1;
     if (!spec.expands && test_between(random, 0, 5) == 0) spec.granularity = PC_GRANULARITY_OPERATIONS;
     if (test_between(random, 0, 7) == 0) draw_bad_days(random, &spec);
-    bool can_pair =
-        pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks) && spec.granularity == PC_GRANULARITY_PASS;
+    bool can_pair = pc_generator_pairs(spec.generator, spec.cut.pp, spec.cut.chunks);
     spec.overlaps_pairs = can_pair && toss(&own);
     test_random experts = {spec.seed};
     random_folded_experts(&experts, &spec);
@@ -160,7 +159,6 @@ void random_pairs(test_random *random, pc_iteration_spec *spec) {
     spec->cut.pp = toss(random) ? 2 : 4;
     spec->cut.microbatches = spec->cut.pp * 2 * test_between(random, 1, 2);
     spec->cut.shard_group = 0;
-    spec->granularity = PC_GRANULARITY_PASS;
     spec->overlaps_pairs = true;
     draw_overlaps(random, spec);
 }

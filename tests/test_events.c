@@ -191,7 +191,8 @@ static void check_seen(const pc_iteration_spec *spec, const pc_iteration *iterat
                     seen->queue_ready_ps[i] <= iteration->replay.trace.pass_start_ps[i]);
     assert_int_equal(seen->work_count, replicas * iteration->devices * (spec->overhead_ps > 0 ? 2 : 1));
     assert_true((int64_t)seen->event_count > 2 * replicas * seen->queue_count);
-    bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && (spec->cut.tp > 1 || spec->cut.cp > 1);
+    bool has_collectives = spec->cut.tp > 1 || spec->cut.cp > 1 || spec->cut.ep > 1;
+    bool has_tensor_flows = spec->granularity == PC_GRANULARITY_OPERATIONS && has_collectives;
     assert_true((count_flows(seen, PC_FLOW_TENSOR) > 0) == has_tensor_flows);
     assert_true((count_flows(seen, PC_FLOW_MESSAGE) > 0) == messages_fill(spec));
     assert_true((count_flows(seen, PC_FLOW_TIED) > 0) == (tied_ends(spec) && iteration->devices > 1));

@@ -144,6 +144,52 @@ static void test_shares_only_slow_down(void **state) {
     }
 }
 
+/* What the course says of one step begins when the step before it in its pass is over, and when its resource is free:
+ * both, and at one of the two. A resource does one step at a time, and the last one ends with the whole. */
+static void check_course(const pc_pair_steps *passes, const pc_pair_course *course, double whole_s) {
+    double own[3] = {0}, turn[2] = {0}, last = 0;
+    for (int i = 0; i < course->count; i++) {
+        const pc_pair_moment *moment = &course->moments[i];
+        const pc_pair_step *step = &passes[moment->pass].steps[moment->step];
+        if (i > 0) assert_true(moment->begin_s >= moment[-1].begin_s);
+        assert_true(moment->begin_s >= own[moment->pass] - 1e-9 && moment->begin_s >= turn[step->is_comm] - 1e-9);
+        assert_true(moment->pass == 2 || fabs(moment->begin_s - fmax(own[moment->pass], turn[step->is_comm])) < 1e-9);
+        assert_true(moment->end_s - moment->begin_s >= step->seconds - 1e-9);
+        if (step->is_comm) is_near(moment->end_s - moment->begin_s, step->seconds);
+        own[moment->pass] = turn[step->is_comm] = moment->end_s;
+        last = fmax(last, moment->end_s);
+    }
+    if (fabs(last - whole_s) > 1e-9) fail_msg("ends at %.12g; expected %.12g", last, whole_s);
+}
+
+static void test_course(void **state) {
+    (void)state;
+    test_random random = {7};
+    for (long i = 0; i < test_cases(1000, 5000); i++) {
+        pc_pair_step steps[3][STEPS];
+        pc_pair_moment moments[3 * STEPS];
+        pc_pair_course course = {moments, 0};
+        int counts[3], behind[STEPS], all = 0, noted[3] = {0};
+        for (int p = 0; p < 3; p++) counts[p] = draw(&random, steps[p]);
+        for (int k = 0; k < counts[2]; k++) steps[2][k].is_comm = false;
+        for (int k = 0; k < counts[2]; k++) behind[k] = (int)test_between(&random, k ? behind[k - 1] : 0, counts[1]);
+        for (int p = 0; p < 2; p++)
+            for (int k = 0; k < counts[p]; k++) steps[p][k].share = test_draw_unit(&random) * 0.5;
+        const pc_pair_steps passes[] = {{steps[0], counts[0]}, {steps[1], counts[1]}, {steps[2], counts[2]}};
+        const pc_delayed_steps delayed = {passes[2], behind};
+        double found = pc_pair_seconds_course(passes[0], passes[1], delayed, &course);
+        assert_true(found == pc_pair_seconds_with(passes[0], passes[1], delayed));
+        double apart = pc_pair_alone_s(passes[0]) + pc_pair_alone_s(passes[1]) + pc_pair_alone_s(passes[2]);
+        if (found < apart) check_course(passes, &course, found);
+        for (int k = 0; k < course.count; k++) noted[moments[k].pass]++;
+        for (int p = 0; p < 3; p++) {
+            for (int k = 0; k < counts[p]; k++) all += steps[p][k].seconds > 0;
+            assert_true(noted[p] <= counts[p]);
+        }
+        assert_int_equal(course.count, all);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_resource_adds_up),
@@ -153,6 +199,7 @@ int main(void) {
         cmocka_unit_test(test_chunk_of_layers),
         cmocka_unit_test(test_against_all_orders),
         cmocka_unit_test(test_shares_only_slow_down),
+        cmocka_unit_test(test_course),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,8 +264,8 @@ static void test_bad_days_on_the_engine(void **state) {
 }
 
 /* Over closed costs to wait for messages is never faster than to go on, and pairs gain by hiding: no device is longer
- * busy than without them. Over flows nothing is faster than by closed costs, but for rounding, and for the order in
- * which ZeRO 2 reduces: closed, the last microbatch's gradients behind all others. */
+ * busy than without them. Over flows, by passes and by operations, nothing is faster than by closed costs, but for
+ * rounding, and for the order in which ZeRO 2 reduces: closed, the last microbatch's gradients behind all others. */
 static void test_order_of_ways(void **state) {
     (void)state;
     test_random random = {505};
@@ -278,9 +278,11 @@ static void test_order_of_ways(void **state) {
         pc_iteration waits = run_spec(&spec);
         assert_true(goes_on.iteration_s <= waits.iteration_s);
         spec.network = PC_NETWORK_FLOWS;
+        spec.granularity = i % 3 ? PC_GRANULARITY_OPERATIONS : PC_GRANULARITY_PASS;
         pc_iteration flows = run_spec(&spec);
         if (spec.cut.zero != 2) assert_true(flows.iteration_s >= 0.999 * waits.iteration_s);
         spec.network = PC_NETWORK_CLOSED;
+        spec.granularity = PC_GRANULARITY_PASS;
         spec.overlaps_pairs = spec.delays_weights = false;
         pc_iteration apart = run_spec(&spec);
         for (int d = 0; d < apart.devices; d++)

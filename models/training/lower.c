@@ -96,6 +96,12 @@ static pc_code make_recipe(lowering *lowered, int sort, pc_pass_kind kind) {
     return code;
 }
 
+/* Delayed products have B and W apart, whatever the schedule has. */
+static bool is_needed(const pc_outline *outline, pc_pass_kind kind) {
+    bool is_apart = outline->spec->delays_weights && (kind == PC_PASS_B || kind == PC_PASS_W);
+    return is_apart || pc_outline_has_kind(outline->spec->generator, kind);
+}
+
 static pc_code make_recipes(lowering *lowered) {
     const pc_outline *outline = lowered->outline;
     size_t count = (size_t)outline->sort_count * PC_PASS_KINDS;
@@ -103,11 +109,12 @@ static pc_code make_recipes(lowering *lowered) {
     if (outline->spec->granularity == PC_GRANULARITY_PASS || lowered->how.times) return PC_OK;
     lowered->recipes = pc_alloc(count, sizeof *lowered->recipes);
     lowered->sendings = pc_alloc(count, sizeof *lowered->sendings);
-    if (!lowered->recipes || !lowered->sendings) return pc_error_no_memory(lowered->error);
+    size_t sorts = (size_t)outline->sort_count;
+    lowered->pairs = pc_alloc(sorts * sorts, sizeof *lowered->pairs);
+    if (!lowered->recipes || !lowered->sendings || !lowered->pairs) return pc_error_no_memory(lowered->error);
     for (int sort = 0; sort < outline->sort_count; sort++)
         for (int kind = 0; !code && kind < PC_PASS_KINDS; kind++)
-            if (pc_outline_has_kind(outline->spec->generator, (pc_pass_kind)kind))
-                code = make_recipe(lowered, sort, (pc_pass_kind)kind);
+            if (is_needed(outline, (pc_pass_kind)kind)) code = make_recipe(lowered, sort, (pc_pass_kind)kind);
     return code;
 }
 
@@ -216,8 +223,11 @@ static void demolish(lowering *lowered) {
         pc_recipe_free(&lowered->recipes[i]);
         pc_free(lowered->sendings[i]);
     }
-    void *arrays[] = {lowered->recipes,  lowered->sendings, lowered->first,   lowered->first_f, lowered->bucket,
-                      lowered->gathered, lowered->spine,    lowered->over_ps, lowered->units,   lowered->copied_out};
+    for (int i = 0; lowered->pairs && i < lowered->outline->sort_count * lowered->outline->sort_count; i++)
+        pc_pair_plan_free(&lowered->pairs[i]);
+    void *arrays[] = {lowered->pairs,   lowered->recipes, lowered->sendings,  lowered->first,
+                      lowered->first_f, lowered->bucket,  lowered->gathered,  lowered->spine,
+                      lowered->over_ps, lowered->units,   lowered->copied_out};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) pc_free(arrays[i]);
     pc_copy_plan_free(&lowered->copy_plan);
     pc_pass_index_free(&lowered->index);

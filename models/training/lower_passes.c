@@ -238,8 +238,8 @@ static int32_t spine_at(const lowering *lowered, pc_time over_ps) {
     return lowered->spine[at];
 }
 
-static pc_code add_tensor_flow(lowering *lowered, int place, pc_pass pass, const pc_sendings *sendings,
-                               double seconds) {
+pc_code lowering_add_tensor_flow(lowering *lowered, int place, pc_pass pass, const pc_sendings *sendings,
+                                 double seconds) {
     pc_after after = {lowered->spine[0], 0};
     int32_t done;
     pc_code code = pc_outline_time("collective", seconds, 1, &after.delay_ps, lowered->error);
@@ -264,7 +264,7 @@ static pc_code add_step_beside(lowering *lowered, int place, pc_pass pass, const
         time->beside_s = 0;
         return PC_OK;
     }
-    pc_code code = add_tensor_flow(lowered, place, pass, sendings, stretch * time->now_s);
+    pc_code code = lowering_add_tensor_flow(lowered, place, pass, sendings, stretch * time->now_s);
     *(step->runs_beside ? &time->beside_s : &time->now_s) += step->seconds;
     return code;
 }
@@ -323,11 +323,13 @@ static pc_code add_closed_pass(lowering *lowered, int replica, int device, int64
         code = add_unit_pass(lowered, device, pass, waits_ps);
     else if (!code)
         code = add_cut_pass(lowered, place, position, duration_ps, waits_ps);
-    if (!code && lowered->recipes) code = add_steps_beside(lowered, place, pass);
+    bool begins = lowering_begins_pair(lowered, position), ends = lowering_ends_pair(lowered, position);
+    if (!code && lowered->recipes && begins) code = lowering_add_pair_beside(lowered, place, position);
+    if (!code && lowered->recipes && !begins && !ends) code = add_steps_beside(lowered, place, pass);
     if (code) return code;
     if (waits_ps > 0 && has_units)
         lowered->leaves[row] = lowered->spine[lowered->spine_count - 2];
-    else if (lowering_ends_pair(lowered, position))
+    else if (ends)
         lowered->leaves[row] = lowered->leaves[row - 1];
     else
         lowered->leaves[row] =
@@ -369,8 +371,11 @@ static pc_code add_open_pass(lowering *lowered, int replica, int device, int64_t
     pc_time piece_ps = piece_of(lowered, device, position, duration_ps);
     if (lowering_has_units(lowered, position))
         return lowering_add_units(lowered, device, lowered->schedule->passes[position], LAST_PIECE);
-    return lowered->recipes ? add_steps(lowered, place, lowered->schedule->passes[position], duration_ps, piece_ps)
-                            : add_pieces(lowered, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
+    if (lowered->recipes && lowering_begins_pair(lowered, position))
+        return lowering_add_pair(lowered, place, position, duration_ps);
+    return lowered->recipes && !lowering_ends_pair(lowered, position)
+               ? add_steps(lowered, place, lowered->schedule->passes[position], duration_ps, piece_ps)
+               : add_pieces(lowered, place, duration_ps, piece_ps, PC_NO_TASK, LAST_PIECE);
 }
 
 static bool sends(const lowering *lowered, int device, int64_t position) {

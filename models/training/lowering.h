@@ -10,6 +10,7 @@
 #include "models/schedule/dependencies.h"
 #include "models/training/lanes.h"
 #include "models/training/lower.h"
+#include "models/training/outline_pairs.h"
 #include "models/training/recipe.h"
 
 /* What a unit's collectives send, of a chunk's root, of its units and of the one that differs. */
@@ -33,6 +34,7 @@ typedef struct lowering {
     pc_program *program;
     pc_lanes lanes;
     pc_recipe *recipes;      /* [sorts][PC_PASS_KINDS], where granularity is operations; but of no times of their own */
+    pc_pair_plan *pairs;     /* [sorts][sorts]: of F and of the backward pass; made when they are needed */
     pc_sendings **sendings;  /* of each recipe's steps, as far as they are collectives */
     pc_unit_sendings *units; /* [devices][chunks], where ZeRO 3's units are flows; NULL: they are not */
     int32_t *first, *last;   /* a pass's tasks on its processor, by replica and position */
@@ -122,6 +124,16 @@ pc_code lowering_add_passes(lowering *lowered, int replica, int device);
 
 /* Adds a task on the stage's processor to the spine of the pass at work, behind `after` too. */
 pc_code lowering_add_to_spine(lowering *lowered, int place, pc_time duration_ps, int32_t after, piece which);
+
+/* By operations, over a closed network: a collective of a pass, so long after its beginning, for which nothing waits.
+ */
+pc_code lowering_add_tensor_flow(lowering *lowered, int place, pc_pass pass, const pc_sendings *sendings,
+                                 double seconds);
+
+/* lower_pairs.c: by operations, the two passes of a pair, the first of which is at this position and lasts so long
+ * alone: over flows its tasks; over a closed network the flows beside them. */
+pc_code lowering_add_pair(lowering *lowered, int place, int64_t position, pc_time duration_ps);
+pc_code lowering_add_pair_beside(lowering *lowered, int place, int64_t position);
 
 /* lower_units.c: ZeRO 3's units, where a pass has its gathers and reductions as flows beside its kernels. Of passes
  * whose times are given, of several replicas, and by operations they are part of the pass. */

@@ -27,8 +27,6 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
     if (!spec->overlaps_pairs) return check_delay(spec, error);
     if (!pc_generator_pairs(spec->generator, 1, 1))
         wrong = "a schedule without pairs of F and BW; expected 1f1b-interleaved-overlap, dualpipe or dualpipe-v";
-    else if (spec->granularity == PC_GRANULARITY_OPERATIONS)
-        wrong = "granularity operations; expected passes";
     else if (spec->cut.overlaps_shared)
         wrong = "moe_shared_expert_overlap; expected one of the two, as Megatron-LM does";
     if (!wrong) return PC_OK;
@@ -39,6 +37,7 @@ pc_code pc_iteration_check_pairs(const pc_iteration_spec *spec, pc_error *error)
 
 typedef struct pass_steps {
     pc_pair_step *steps; /* owned */
+    int *of_recipe;      /* which of the recipe's, owned */
     int *behind;         /* of delayed ones (pc_delayed_steps), owned */
     int count;
     double alone_s, launches_s;
@@ -78,11 +77,15 @@ static pc_code make_steps(const pc_outline *outline, int sort, pc_pass_kind kind
     if (code) return code;
     for (int i = 0; i < recipe.count; i++) count += recipe.steps[i].repeat;
     *made = (pass_steps){.steps = pc_alloc((size_t)count + 1, sizeof *made->steps), .launches_s = recipe.launches_s};
-    if (!made->steps) code = pc_error_no_memory(error);
+    made->of_recipe = pc_alloc((size_t)count + 1, sizeof *made->of_recipe);
+    if (!made->steps || !made->of_recipe) code = pc_error_no_memory(error);
     for (int first = 0, behind; !code && first < recipe.count; first = behind) {
         behind = end_of_block(&recipe, first);
         for (int64_t k = 0; k < recipe.steps[first].repeat; k++)
-            for (int i = first; i < behind; i++) made->steps[made->count++] = step_of(outline, &recipe, i);
+            for (int i = first; i < behind; i++) {
+                made->of_recipe[made->count] = i;
+                made->steps[made->count++] = step_of(outline, &recipe, i);
+            }
     }
     made->alone_s = pc_pair_alone_s((pc_pair_steps){made->steps, made->count});
     pc_recipe_free(&recipe);
@@ -149,27 +152,146 @@ static pc_code make_sort(const pc_outline *outline, int sort, sort_steps *made, 
     return code || !delays ? code : make_delayed(outline, sort, &made->input, &made->delayed, error);
 }
 
+static void free_steps(pass_steps *pass) {
+    pc_free(pass->steps);
+    pc_free(pass->of_recipe);
+    pc_free(pass->behind);
+}
+
 static void free_sorts(sort_steps *sorts, int count) {
     for (int i = 0; sorts && i < count; i++) {
-        pc_free(sorts[i].f.steps);
-        pc_free(sorts[i].back.steps);
-        pc_free(sorts[i].input.steps);
-        pc_free(sorts[i].delayed.steps);
-        pc_free(sorts[i].delayed.behind);
+        free_steps(&sorts[i].f);
+        free_steps(&sorts[i].back);
+        free_steps(&sorts[i].input);
+        free_steps(&sorts[i].delayed);
     }
     pc_free(sorts);
+}
+
+static double pass_s(const pass_steps *pass) {
+    return fmax(pass->alone_s, pass->launches_s);
+}
+
+static double apart_s(const pass_steps *f, const pass_steps *back) {
+    return pass_s(f) + pass_s(back);
+}
+
+static const pass_steps *first_of(const sort_steps *of_back) {
+    return of_back->delayed.steps ? &of_back->input : &of_back->back;
 }
 
 /* Seconds that the two passes save together. Exactly none where neither communicates, or the host launches that long.
  */
 static double saved_s(const pass_steps *f, const sort_steps *of_back) {
-    const pass_steps *back = &of_back->back, *delayed = &of_back->delayed;
-    const pass_steps *first = delayed->steps ? &of_back->input : back;
+    const pass_steps *back = &of_back->back, *delayed = &of_back->delayed, *first = first_of(of_back);
     double both_s =
         pc_pair_seconds_with(list_of(f), list_of(first), (pc_delayed_steps){list_of(delayed), delayed->behind});
     if (both_s == f->alone_s + first->alone_s + delayed->alone_s) return 0;
-    double apart_s = fmax(f->alone_s, f->launches_s) + fmax(back->alone_s, back->launches_s);
-    return fmax(apart_s - fmax(both_s, f->launches_s + back->launches_s), 0);
+    return fmax(apart_s(f, back) - fmax(both_s, f->launches_s + back->launches_s), 0);
+}
+
+/* ---- a pair's pieces ---- */
+
+/* The steps of a plan's three passes, and how far each has come. */
+typedef struct planning {
+    const pass_steps *pass[3];
+    pc_pass_kind kind[3];
+    int next[3];
+} planning;
+
+static void add_piece(const planning *x, int pass, int step, double begin_s, double end_s, pc_pair_plan *plan) {
+    plan->pieces[plan->count++] = (pc_pair_piece){.pass = pass,
+                                                  .kind = x->kind[pass],
+                                                  .step = x->pass[pass]->of_recipe[step],
+                                                  .is_comm = x->pass[pass]->steps[step].is_comm,
+                                                  .also = -1,
+                                                  .begin_s = begin_s,
+                                                  .end_s = end_s};
+}
+
+/* The steps of no time before it go with it. */
+static void add_moment(planning *x, const pc_pair_moment *moment, pc_pair_plan *plan) {
+    int pass = moment->pass;
+    for (; x->next[pass] < moment->step; x->next[pass]++)
+        add_piece(x, pass, x->next[pass], moment->begin_s, moment->begin_s, plan);
+    add_piece(x, pass, x->next[pass]++, moment->begin_s, moment->end_s, plan);
+}
+
+/* The last piece of the backward pass among so many of its steps. */
+static int find_also(const pc_pair_course *course, const int *piece_of, int until, int steps) {
+    for (int i = until; i-- > 0;)
+        if (course->moments[i].pass == 1 && course->moments[i].step < steps) return piece_of[i];
+    return -1;
+}
+
+static pc_code fill_plan(planning *x, pc_pair_course *course, pc_pair_plan *plan, pc_error *error) {
+    const int *behind = x->pass[2]->behind;
+    int *piece_of = pc_alloc((size_t)course->count + 1, sizeof *piece_of);
+    if (!piece_of) return pc_error_no_memory(error);
+    for (int i = 0; i < course->count; i++) {
+        const pc_pair_moment *moment = &course->moments[i];
+        add_moment(x, moment, plan);
+        piece_of[i] = plan->count - 1;
+        if (moment->pass == 2) plan->pieces[piece_of[i]].also = find_also(course, piece_of, i, behind[moment->step]);
+    }
+    pc_free(piece_of);
+    return PC_OK;
+}
+
+/* One pass behind the other, as they would be apart. */
+static void plan_apart(const pass_steps *f, const pass_steps *back, pc_pair_plan *plan) {
+    planning x = {{f, back, NULL}, {PC_PASS_F, PC_PASS_BW, PC_PASS_W}, {0}};
+    double now_s = 0;
+    for (int p = 0; p < 2; p++)
+        for (int i = 0; i < x.pass[p]->count; i++) {
+            double end_s = now_s + x.pass[p]->steps[i].seconds;
+            add_piece(&x, p, i, now_s, end_s, plan);
+            now_s = end_s;
+        }
+    plan->least_s = apart_s(f, back);
+}
+
+static pc_code plan_together(const pass_steps *f, const sort_steps *of_back, pc_pair_plan *plan, pc_error *error) {
+    bool delays = of_back->delayed.steps;
+    const pass_steps *back = first_of(of_back), *delayed = &of_back->delayed;
+    planning x = {{f, back, delayed}, {PC_PASS_F, delays ? PC_PASS_B : PC_PASS_BW, PC_PASS_W}, {0}};
+    size_t steps = (size_t)f->count + (size_t)back->count + (size_t)delayed->count;
+    pc_pair_course course = {pc_alloc(steps + 1, sizeof *course.moments), 0};
+    if (!course.moments) return pc_error_no_memory(error);
+    pc_pair_seconds_course(list_of(f), list_of(back), (pc_delayed_steps){list_of(delayed), delayed->behind}, &course);
+    plan->least_s = fmax(f->launches_s + of_back->back.launches_s, fmax(pass_s(f), pass_s(&of_back->back)));
+    pc_code code = fill_plan(&x, &course, plan, error);
+    pc_free(course.moments);
+    return code;
+}
+
+static pc_code make_plan(const pass_steps *f, const sort_steps *of_back, pc_pair_plan *plan, pc_error *error) {
+    int64_t apart = (int64_t)f->count + of_back->back.count;
+    int64_t together = (int64_t)f->count + first_of(of_back)->count + of_back->delayed.count;
+    plan->pieces = pc_alloc((size_t)pc_max(apart, together) + 1, sizeof *plan->pieces);
+    if (!plan->pieces) return pc_error_no_memory(error);
+    if (saved_s(f, of_back) > 0) return plan_together(f, of_back, plan, error);
+    plan_apart(f, &of_back->back, plan);
+    return PC_OK;
+}
+
+pc_code pc_outline_pair_plan(const pc_outline *outline, int f_sort, int back_sort, pc_pair_plan *plan,
+                             pc_error *error) {
+    pass_steps f = {0};
+    sort_steps *of_back = pc_alloc(1, sizeof *of_back);
+    *plan = (pc_pair_plan){0};
+    pc_code code = of_back ? make_steps(outline, f_sort, PC_PASS_F, &f, error) : pc_error_no_memory(error);
+    if (!code) code = make_sort(outline, back_sort, of_back, error);
+    if (!code) code = make_plan(&f, of_back, plan, error);
+    free_steps(&f);
+    free_sorts(of_back, 1);
+    if (code) pc_pair_plan_free(plan);
+    return code;
+}
+
+void pc_pair_plan_free(pc_pair_plan *plan) {
+    pc_free(plan->pieces);
+    *plan = (pc_pair_plan){0};
 }
 
 /* ---- pairs of chunks ---- */

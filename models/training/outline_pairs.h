@@ -28,6 +28,25 @@ pc_time pc_outline_pair_ps(const pc_outline *outline, const pc_costs *costs, int
  * before. */
 pc_time pc_outline_pair_wait_ps(const pc_outline *outline, int device, pc_pass f, pc_pass back);
 
+/* A pair of two sorts, step by step: pieces in the order in which they begin, where nothing else is under way. Of F,
+ * the backward pass, or its delayed products: pass 0, 1, 2. Owned; pc_pair_plan_free. */
+typedef struct pc_pair_piece {
+    int pass;
+    pc_pass_kind kind; /* whose recipe (recipe.h) has the step */
+    int step;
+    bool is_comm; /* it takes its turn among communication; else among the kernels, though it may be a collective */
+    int also;     /* of a delayed one: a piece that is over before it; -1: none */
+    double begin_s, end_s; /* a collective that its own pass's kernels hide has no time of its own */
+} pc_pair_piece;
+typedef struct pc_pair_plan {
+    pc_pair_piece *pieces;
+    int count;
+    double least_s; /* both passes end no earlier than this: launches, or either one alone; or both apart, where nothing
+                       hides */
+} pc_pair_plan;
+pc_code pc_outline_pair_plan(const pc_outline *outline, int f_sort, int back_sort, pc_pair_plan *plan, pc_error *error);
+void pc_pair_plan_free(pc_pair_plan *plan);
+
 /* Seconds that pairs hide on the busiest stage, over all microbatches; 0 without pairs. */
 double pc_outline_hidden_s(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs);
 

@@ -100,22 +100,67 @@ static bool can_hide(pc_pair_steps a, pc_pair_steps b, pc_pair_steps delayed) {
     return (has_kind(a, true) && (b_computes || d_computes)) || (has_kind(b, true) && (a_computes || d_computes));
 }
 
-double pc_pair_seconds_with(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed) {
-    const pc_pair_steps passes[RUNNERS] = {a, b, delayed.steps};
+static void note(pc_pair_course *course, int pass, int step, double begin_s, double end_s) {
+    course->moments[course->count++] = (pc_pair_moment){pass, step, begin_s, end_s};
+}
+
+/* What has a resource now and had it not before begins; its end is written when it is known. */
+static void note_begun(const runner runners[RUNNERS], const int holder[RESOURCES], const int before[RESOURCES],
+                       double now_s, int noted[RESOURCES], pc_pair_course *course) {
+    for (int r = 0; r < RESOURCES; r++) {
+        if (holder[r] == NOBODY || before[r] != NOBODY) continue;
+        noted[r] = course->count;
+        note(course, holder[r], runners[holder[r]].next, now_s, now_s);
+    }
+}
+
+/* All steps one behind the other, pass by pass. */
+static void note_apart(const pc_pair_steps passes[RUNNERS], pc_pair_course *course) {
+    double now_s = 0;
+    course->count = 0;
+    for (int p = 0; p < RUNNERS; p++)
+        for (int i = 0; i < passes[p].count; i++) {
+            double seconds = passes[p].steps[i].seconds;
+            if (seconds > 0) note(course, p, i, now_s, now_s + seconds);
+            now_s += seconds;
+        }
+}
+
+static double run_together(runner runners[RUNNERS], const int *behind, pc_pair_course *course) {
+    int holder[RESOURCES] = {NOBODY, NOBODY}, noted[RESOURCES] = {0, 0};
+    double sum = 0;
+    while (!is_done(&runners[FIRST]) || !is_done(&runners[SECOND]) || !is_done(&runners[DELAYED])) {
+        const int before[RESOURCES] = {holder[COMPUTE], holder[COMM]};
+        serve(runners, behind, holder);
+        if (course) note_begun(runners, holder, before, sum, noted, course);
+        const int under_way[RESOURCES] = {holder[COMPUTE], holder[COMM]};
+        sum += advance(runners, holder);
+        for (int r = 0; course && r < RESOURCES; r++)
+            if (under_way[r] != NOBODY && holder[r] == NOBODY) course->moments[noted[r]].end_s = sum;
+    }
+    return sum;
+}
+
+static double seconds_of(const pc_pair_steps passes[RUNNERS], const int *behind, pc_pair_course *course) {
     runner runners[RUNNERS];
-    int holder[RESOURCES] = {NOBODY, NOBODY};
-    double most = 0, sum = 0;
+    double most = 0, sum;
     for (int i = 0; i < RUNNERS; i++) {
         runners[i] = (runner){.pass = passes[i], .left_s = pc_pair_alone_s(passes[i])};
         most += runners[i].left_s;
         begin_step(&runners[i]);
     }
-    if (!can_hide(a, b, delayed.steps)) return most;
-    while (!is_done(&runners[FIRST]) || !is_done(&runners[SECOND]) || !is_done(&runners[DELAYED])) {
-        serve(runners, delayed.behind, holder);
-        sum += advance(runners, holder);
-    }
+    if (course) course->count = 0;
+    sum = can_hide(passes[FIRST], passes[SECOND], passes[DELAYED]) ? run_together(runners, behind, course) : most;
+    if (sum >= most && course) note_apart(passes, course);
     return fmin(sum, most);
+}
+
+double pc_pair_seconds_with(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed) {
+    return seconds_of((const pc_pair_steps[]){a, b, delayed.steps}, delayed.behind, NULL);
+}
+
+double pc_pair_seconds_course(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed, pc_pair_course *course) {
+    return seconds_of((const pc_pair_steps[]){a, b, delayed.steps}, delayed.behind, course);
 }
 
 double pc_pair_seconds(pc_pair_steps a, pc_pair_steps b) {

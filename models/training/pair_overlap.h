@@ -37,4 +37,16 @@ typedef struct pc_delayed_steps {
 
 double pc_pair_seconds_with(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed);
 
+/* The same, and when each step is under way, in the order in which they begin: where both are no longer together than
+ * one behind the other, as they are then. Steps of no time are left out. `course`: room for all steps. */
+typedef struct pc_pair_moment {
+    int pass, step; /* of a, of b, or of what is delayed: 0, 1, 2 */
+    double begin_s, end_s;
+} pc_pair_moment;
+typedef struct pc_pair_course {
+    pc_pair_moment *moments; /* borrowed */
+    int count;               /* written */
+} pc_pair_course;
+double pc_pair_seconds_course(pc_pair_steps a, pc_pair_steps b, pc_delayed_steps delayed, pc_pair_course *course);
+
 #endif
