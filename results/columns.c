@@ -28,6 +28,9 @@ _Static_assert(sizeof(pc_run_status) == sizeof(int32_t), "a choice is a whole nu
         .field.description = __VA_ARGS__                                                                               \
     }
 
+/* A fraction of one, which charts show in percent. */
+#define FRACTION(member, ...) COLUMN(member, NUMBER, "1", __VA_ARGS__, .is_fraction = true)
+
 /* Of what the fullest GPU's memory is made; together memory_gib_max. */
 #define KIND(column_name, kind, text)                                                                                  \
     {                                                                                                                  \
@@ -37,10 +40,12 @@ _Static_assert(sizeof(pc_run_status) == sizeof(int32_t), "a choice is a whole nu
     }
 
 /* A quantile and the bounds of its confidence interval. */
-#define QUANTILE(member, unit_end, unit_text, ...)                                                                     \
-    COLUMN(member##unit_end, NUMBER, unit_text, __VA_ARGS__),                                                          \
-        COLUMN(member##_low##unit_end, NUMBER, unit_text, "lower bound of its 95% confidence interval"),               \
-        COLUMN(member##_high##unit_end, NUMBER, unit_text, "upper bound of its 95% confidence interval")
+#define QUANTILE(member, unit_end, unit_text, is, ...)                                                                 \
+    COLUMN(member##unit_end, NUMBER, unit_text, __VA_ARGS__, .is_fraction = is),                                       \
+        COLUMN(member##_low##unit_end, NUMBER, unit_text, "lower bound of its 95% confidence interval",                \
+               .is_fraction = is),                                                                                     \
+        COLUMN(member##_high##unit_end, NUMBER, unit_text, "upper bound of its 95% confidence interval",               \
+               .is_fraction = is)
 
 /* Places are tens, so that a new column finds one between two. */
 #define SHOWN(at, head, below, how, when, order)                                                                       \
@@ -78,22 +83,21 @@ static const pc_column columns[] = {
            SHOWN(290, "samples/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, 3), .instead = "mfu"),
     COLUMN(tflops_per_gpu, NUMBER, "TFLOP/s", "model FLOPs (no recomputation) a second and GPU",
            SHOWN(310, "TFLOP/s", "per GPU", FOUR_DIGITS, ALIKE_ABOVE, 2)),
-    COLUMN(mfu, NUMBER, "1", "model FLOPs utilisation: model FLOPs a second over the peak rate",
-           SHOWN(360, "MFU", "", RATE, ALIKE_ABOVE, NARROW + 12)),
-    COLUMN(hfu, NUMBER, "1", "hardware FLOPs utilisation: FLOPs with recomputation a second over the peak rate",
-           SHOWN(380, "HFU", "", RATE, ALIKE_ABOVE, 1)),
-    COLUMN(bubble_rate_span, NUMBER, "1", "1 - work / longest span of a stage, from its first start to its last end",
-           SHOWN(430, "bubble", "(span)", RATE, ALIKE_ABOVE, BESIDE_COMPARED), .instead = "mfu"),
-    COLUMN(bubble_rate_makespan, NUMBER, "1", "1 - work / makespan over all stages",
-           SHOWN(450, "bubble", "(makespan)", RATE, ALIKE_ABOVE, 4)),
+    FRACTION(mfu, "model FLOPs utilisation: model FLOPs a second over the peak rate",
+             SHOWN(360, "MFU", "", RATE, ALIKE_ABOVE, NARROW + 12)),
+    FRACTION(hfu, "hardware FLOPs utilisation: FLOPs with recomputation a second over the peak rate",
+             SHOWN(380, "HFU", "", RATE, ALIKE_ABOVE, 1)),
+    FRACTION(bubble_rate_span, "1 - work / longest span of a stage, from its first start to its last end",
+             SHOWN(430, "bubble", "(span)", RATE, ALIKE_ABOVE, BESIDE_COMPARED), .instead = "mfu"),
+    FRACTION(bubble_rate_makespan, "1 - work / makespan over all stages",
+             SHOWN(450, "bubble", "(makespan)", RATE, ALIKE_ABOVE, 4)),
     COLUMN(activation_gib_max, NUMBER, "GiB", "peak activation memory, the most over stages",
            SHOWN(460, "activ.", "max [GiB]", GIB, ALIKE_ABOVE, 6), .instead = "memory_gib_max"),
     COLUMN(memory_gib_max, NUMBER, "GiB", "peak memory in all, the most over stages",
            SHOWN(480, "memory", "max [GiB]", GIB, ALIKE_ABOVE, NARROW + 11)),
     COLUMN(name, TEXT, "", "name of the run, unique in its scenario", SHOWN(30, "name", "", TEXT, ALWAYS, NEVER)),
-    COLUMN(published_bubble_rate_span, NUMBER, "1",
-           "bubble rate over the longest span that others published for this run",
-           SHOWN(440, "published", "(span)", RATE, ALWAYS, NARROW + 5), .of = "bubble_rate_span"),
+    FRACTION(published_bubble_rate_span, "bubble rate over the longest span that others published for this run",
+             SHOWN(440, "published", "(span)", RATE, ALWAYS, NARROW + 5), .of = "bubble_rate_span"),
     COLUMN(published_samples_per_s_per_gpu, NUMBER, "1/s",
            "sequences a second and GPU that others published for this run",
            SHOWN(300, "published", "", FOUR_DIGITS, ALWAYS, 3), .of = "samples_per_s_per_gpu"),
@@ -126,8 +130,8 @@ static const pc_column columns[] = {
     COLUMN(zero, INT64, "1", "what is sharded over data parallelism: 0 nothing, 1 optimizer, 2 gradients, 3 parameters",
            SHOWN(190, "ZeRO", "", INTEGER, UNNAMED, NARROW + 3), .label = "ZeRO"),
     COLUMN(sequence_parallel, INT64, "1", "1 where norms and dropout are cut along the sequence, 0 where not"),
-    COLUMN(published_mfu, NUMBER, "1", "model FLOPs utilisation that others published for this run",
-           SHOWN(370, "published", "MFU", RATE, ALWAYS, NARROW + 6), .of = "mfu"),
+    FRACTION(published_mfu, "model FLOPs utilisation that others published for this run",
+             SHOWN(370, "published", "MFU", RATE, ALWAYS, NARROW + 6), .of = "mfu"),
     COLUMN(published_tflops_per_gpu, NUMBER, "TFLOP/s",
            "model FLOPs a second and GPU that others published for this run",
            SHOWN(320, "published", "", FOUR_DIGITS, ALWAYS, COMPARED), .of = "tflops_per_gpu"),
@@ -139,8 +143,7 @@ static const pc_column columns[] = {
     COLUMN(sent_tp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for tensor parallelism, the mean over GPUs"),
     COLUMN(sent_pp_gib, NUMBER, "GiB", "the same for transfers between stages"),
     COLUMN(sent_dp_gib, NUMBER, "GiB", "the same for data parallelism: parameters and gradients"),
-    COLUMN(link_utilisation_max, NUMBER, "1",
-           "how much of the iteration the busiest link is filled, where links are shared"),
+    FRACTION(link_utilisation_max, "how much of the iteration the busiest link is filled, where links are shared"),
     COLUMN(profile, TEXT, "", "file of the measured costs, as the scenario names it; empty: the roofline"),
     COLUMN(profile_hash, HASH, "", "hash of the profile, 16 hexadecimal digits"),
     COLUMN(pass_f_s, NUMBER, "s", "time of one F of a chunk, the longest over stages and chunks"),
@@ -151,7 +154,7 @@ static const pc_column columns[] = {
            .of = "pass_f_s"),
     COLUMN(published_memory_gib, NUMBER, "GiB", "peak memory in all that others published for this run",
            .of = "memory_gib_max"),
-    COLUMN(published_best_mfu, NUMBER, "1", "the best MFU that others published over a sweep of which this run is one"),
+    FRACTION(published_best_mfu, "the best MFU that others published over a sweep of which this run is one"),
     COLUMN(memory_limit_gib, NUMBER, "GiB",
            "room on the device that has least: for activations where times are given, for everything on clusters"),
     COLUMN(making, TEXT, "",
@@ -162,14 +165,14 @@ static const pc_column columns[] = {
     COLUMN(cost_per_million_tokens, NUMBER, "1", "the same at the price of a GPU-hour, in the price's currency",
            SHOWN(490, "cost of 1M", "tokens", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(samples, INT64, "1", "iterations, and jobs, that were sampled with what makes a day bad"),
-    COLUMN(jitter, NUMBER, "1", "relative standard deviation of passes in samples, where it is a number"),
-    COLUMN(gpu_jitter, NUMBER, "1", "relative standard deviation of GPUs' speeds in samples"),
-    COLUMN(link_jitter, NUMBER, "1", "relative standard deviation of transfers in samples"),
+    FRACTION(jitter, "relative standard deviation of passes in samples, where it is a number"),
+    FRACTION(gpu_jitter, "relative standard deviation of GPUs' speeds in samples"),
+    FRACTION(link_jitter, "relative standard deviation of transfers in samples"),
     COLUMN(slow_gpus, INT64, "1", "slow GPUs, at random places"),
     COLUMN(slow_stage, INT64, "1", "the stage, from 0, that is slow in one replica"),
     COLUMN(slow_factor, NUMBER, "1", "how many times as long slow GPUs take"),
     COLUMN(bad_links, INT64, "1", "bad links, at random places"),
-    COLUMN(bad_factor, NUMBER, "1", "what is left of a bad link's bandwidth"),
+    FRACTION(bad_factor, "what is left of a bad link's bandwidth"),
     COLUMN(other_nodes, INT64, "1", "nodes with another GPU"),
     COLUMN(mtbf_s, NUMBER, "s", "mean time between failures of one GPU"),
     COLUMN(checkpoint_s, NUMBER, "s", "how long training stands still for a checkpoint"),
@@ -180,20 +183,19 @@ static const pc_column columns[] = {
     COLUMN(iteration_mean_error_s, NUMBER, "s", "standard error of iteration_mean_s"),
     COLUMN(slowdown_mean, NUMBER, "1", "iteration_mean_s over iteration_good_s",
            SHOWN(240, "mean over", "good day", RATE, ALIKE_ABOVE, NARROW + 1)),
-    QUANTILE(iteration_p05, _s, "s", "time of an iteration, the 5% quantile over samples"),
-    QUANTILE(iteration_p50, _s, "s", "time of an iteration, the median over samples",
+    QUANTILE(iteration_p05, _s, "s", false, "time of an iteration, the 5% quantile over samples"),
+    QUANTILE(iteration_p50, _s, "s", false, "time of an iteration, the median over samples",
              SHOWN(220, "median", "[s]", FOUR_DIGITS, ALIKE_ABOVE, NARROW + 1)),
-    QUANTILE(iteration_p95, _s, "s", "time of an iteration, the 95% quantile over samples",
+    QUANTILE(iteration_p95, _s, "s", false, "time of an iteration, the 95% quantile over samples",
              SHOWN(230, "95%", "[s]", FOUR_DIGITS, ALIKE_ABOVE, NARROW + 2)),
-    QUANTILE(iteration_p99, _s, "s", "time of an iteration, the 99% quantile over samples"),
-    COLUMN(goodput_mean, NUMBER, "1",
-           "part of a job's time that makes lasting progress at a good day's speed, the mean over jobs",
-           SHOWN(250, "goodput", "mean", RATE, ALIKE_ABOVE, NEVER)),
-    COLUMN(goodput_mean_error, NUMBER, "1", "standard error of goodput_mean"),
-    QUANTILE(goodput_p05, , "1", "goodput, the 5% quantile over jobs",
+    QUANTILE(iteration_p99, _s, "s", false, "time of an iteration, the 99% quantile over samples"),
+    FRACTION(goodput_mean, "part of a job's time that makes lasting progress at a good day's speed, the mean over jobs",
+             SHOWN(250, "goodput", "mean", RATE, ALIKE_ABOVE, NEVER)),
+    FRACTION(goodput_mean_error, "standard error of goodput_mean"),
+    QUANTILE(goodput_p05, , "1", true, "goodput, the 5% quantile over jobs",
              SHOWN(260, "goodput", "5%", RATE, ALIKE_ABOVE, NARROW + 2)),
-    QUANTILE(goodput_p50, , "1", "goodput, the median over jobs"),
-    QUANTILE(goodput_p95, , "1", "goodput, the 95% quantile over jobs"),
+    QUANTILE(goodput_p50, , "1", true, "goodput, the median over jobs"),
+    QUANTILE(goodput_p95, , "1", true, "goodput, the 95% quantile over jobs"),
     COLUMN(failures_mean, NUMBER, "1", "failures of a job, the mean over jobs"),
     COLUMN(checkpoint_interval_s, NUMBER, "s", "work between two checkpoints, in whole iterations"),
     COLUMN(layout, TEXT, "",
@@ -205,7 +207,7 @@ static const pc_column columns[] = {
     COLUMN(training_days, NUMBER, "d",
            "the whole training, of so many tokens; on bad days by the goodput, or the mean iteration without jobs",
            SHOWN(494, "training", "[days]", FOUR_DIGITS, ALWAYS, NEVER)),
-    COLUMN(training_cost, NUMBER, "1", "those GPU-hours at the price of one",
+    COLUMN(training_cost, NUMBER, "1", "cost of the whole training: its GPU-hours at the price of one",
            SHOWN(497, "training", "cost", FOUR_DIGITS, ALWAYS, NEVER)),
     COLUMN(goal, TEXT, "", "what the search for the schedule minimised: span, makespan or iteration; empty: no search"),
     COLUMN(iteration_s_low, NUMBER, "s", "where the interval of 80% of iteration_s begins"),
@@ -226,7 +228,7 @@ static const pc_column columns[] = {
     COLUMN(sent_cp_gib, NUMBER, "GiB", "what a GPU sends in an iteration for context parallelism, the mean over GPUs"),
     COLUMN(host_memory_gib_max, NUMBER, "GiB",
            "of the host's memory for a GPU, what is offloaded to it, the most over stages"),
-    COLUMN(offload_fraction, NUMBER, "1", "of a device's chunks, what selective offload takes; empty without it"),
+    FRACTION(offload_fraction, "of a device's chunks, what selective offload takes; empty without it"),
     KIND("memory_parameters_gib", PARAMETERS, "parameters on the fullest GPU"),
     KIND("memory_gradients_gib", GRADIENTS, "gradients on the fullest GPU"),
     KIND("memory_optimizer_gib", OPTIMIZER, "optimizer state on the fullest GPU"),
@@ -257,6 +259,9 @@ static const pc_column columns[] = {
            "energy that the GPUs take for it: at `watts` each, or the power of their boards without hosts, network and "
            "cooling",
            SHOWN(496, "training", "[MWh]", FOUR_DIGITS, ALWAYS, 4)),
+    COLUMN(active_parameters, NUMBER, "1",
+           "of the parameters those that a token goes through: without experts that it does not choose and "
+           "multi-token prediction"),
 };
 
 enum { COLUMN_COUNT = sizeof columns / sizeof columns[0] };

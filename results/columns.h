@@ -67,6 +67,7 @@ typedef struct pc_column {
     const char *of;   /* of what others published: the column that has ours; or NULL */
     bool tells_runs;  /* it says which run it is, not what came of it */
     bool is_of_times; /* it says whether times are equal, not what they are */
+    bool is_fraction; /* of one: charts show it in percent */
     /* In the table for people. */
     int shown_at;             /* columns stand in the order of these; 0: only where it is asked for by name */
     const char *top, *bottom; /* the header's two lines */

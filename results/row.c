@@ -301,6 +301,7 @@ void pc_run_row_of(const pc_run_spec *spec, const pc_run_labels *labels, const p
     row->global_batch = result->global_batch;
     row->model_parameters = result->model_parameters;
     row->parameters = result->parameters;
+    row->active_parameters = result->active_parameters;
     take_times(result, row);
     take_rates(spec, result, row);
     take_bytes(result, row);

@@ -63,6 +63,7 @@ typedef struct pc_run_row {
     double pass_f_s, pass_b_s, pass_w_s; /* b: BW's where B and W are one pass */
     double model_parameters;             /* as it is trained: the vocabulary padded for tp ranks */
     double parameters;                   /* of the model, however it is cut */
+    double active_parameters;            /* what a token goes through */
     double published_pass_f_s;
     double published_memory_gib;
     double published_best_mfu;

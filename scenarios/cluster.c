@@ -3,6 +3,7 @@
 #include "scenarios/cluster_profile.h"
 
 #include "engine/alloc.h"
+#include "models/training/iteration_spec.h"
 #include "models/workload/layout.h"
 #include "models/workload/layout_stages.h"
 #include "scenarios/bad_days_keys.h"

@@ -350,6 +350,20 @@ static void schedules_keep_their_looks(void **state) {
         }
 }
 
+/* Money, factors and counts are numbers of unit one as well, and no fractions. */
+static void percent_is_of_fractions(void **state) {
+    (void)state;
+    static const char *const fractions[] = {"mfu",   "hfu", "bubble_rate_span", "goodput_mean", "goodput_p05_low",
+                                            "jitter"};
+    static const char *const others[] = {
+        "training_cost", "cost_per_million_tokens", "parameters",          "slow_factor",
+        "failures_mean", "slowdown_mean",           "iteration_p05_low_s", "tp"};
+    for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++)
+        assert_true(pc_chart_is_fraction(pc_column_find(fractions[i])));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(pc_chart_is_fraction(pc_column_find(others[i])));
+}
+
 #define TEST(function) cmocka_unit_test(function)
 
 int main(void) {
@@ -370,6 +384,7 @@ int main(void) {
         TEST(numbers_at_x_do_not_touch),
         TEST(axes_have_names),
         TEST(schedules_keep_their_looks),
+        TEST(percent_is_of_fractions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -344,10 +344,12 @@ static void test_parameters(void **state) {
     assert_true(eight.row.model_parameters == inner + 51200 * h);
     assert_true(one.row.parameters == inner + 50304 * h); /* however it is cut */
     assert_true(eight.row.parameters == inner + 50304 * h);
+    assert_true(eight.row.active_parameters == inner + 50304 * h); /* nothing in it is an expert's */
     free_run(&one);
     free_run(&eight);
     done times = run_times("1f1b", 16, equal, "costs", "overhead=0 ms");
     assert_true(isnan(times.row.model_parameters) && isnan(times.row.parameters));
+    assert_true(isnan(times.row.active_parameters));
     free_run(&times);
 }
 

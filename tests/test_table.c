@@ -41,6 +41,7 @@ static const char *const column_names[] = {
     "memory_recomputation_gib", "memory_loss_gib", "memory_copies_gib", "memory_step_gib",
     "memory_workspace_gib", "memory_allocated_gib",
     "ep", "etp", "exposed_ep_s", "sent_ep_gib", "training_gpu_hours", "training_mwh",
+    "active_parameters",
 };
 /* clang-format on */
 

@@ -63,7 +63,8 @@ static pc_run_result no_result(void) {
                             .global_batch = -1,
                             .memory_limit_bytes = -1,
                             .model_parameters = none,
-                            .parameters = none};
+                            .parameters = none,
+                            .active_parameters = none};
     for (int kind = 0; kind < PC_MEMORY_KINDS; kind++) result.memory_bytes_of[kind] = -1;
     return result;
 }
@@ -198,19 +199,21 @@ static int64_t least_room(const pc_iteration_spec *spec) {
     return has_others && others < own ? others : own;
 }
 
-/* With a vocabulary that is padded for `tp` ranks. */
-static double parameters_of(const pc_run_spec *spec, int tp) {
-    pc_parameters parameters;
+static void describe_model(const pc_run_spec *spec, pc_run_result *result) {
+    const pc_model *model = &spec->iteration.model;
+    pc_parameters whole, padded;
     pc_error unused;
-    return pc_model_parameters(&spec->iteration.model, tp, &parameters, &unused) ? NAN : (double)parameters.total;
+    int tp = spec->iteration.cut.tp > 0 ? spec->iteration.cut.tp : 1;
+    if (!pc_model_parameters(model, tp, &padded, &unused)) result->model_parameters = (double)padded.total;
+    if (pc_model_parameters(model, 1, &whole, &unused)) return;
+    result->parameters = (double)whole.total;
+    result->active_parameters = (double)whole.active;
 }
 
 static void describe_cluster(const pc_run_spec *spec, pc_run_result *result) {
-    const pc_cut *cut = &spec->iteration.cut;
     result->global_batch = global_batch_of(spec);
     result->memory_limit_bytes = least_room(&spec->iteration);
-    result->model_parameters = parameters_of(spec, cut->tp > 0 ? cut->tp : 1);
-    result->parameters = parameters_of(spec, 1);
+    describe_model(spec, result);
 }
 
 static int64_t larger(int64_t a, int64_t b) {

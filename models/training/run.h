@@ -119,6 +119,7 @@ typedef struct pc_run_result {
     int64_t memory_limit_bytes; /* of the device that has least: of given times for activations, if any has a limit */
     double model_parameters;    /* as it is trained: the vocabulary padded for tp ranks */
     double parameters;          /* of the model, however it is cut */
+    double active_parameters;   /* of these what a token goes through (pc_parameters) */
 } pc_run_result;
 
 /* What a run was made of, for figures and results files. Owned: pc_run_detail_free; a zeroed one is fine. */

@@ -11,7 +11,7 @@
 /* --- values --- */
 
 bool pc_chart_is_fraction(const pc_column *column) {
-    return pc_field_is_real(&column->field) && strcmp(column->field.unit, "1") == 0;
+    return column->is_fraction;
 }
 
 static bool value_of(const pc_column *column, const pc_run_row *row, double *value) {
