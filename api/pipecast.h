@@ -200,6 +200,15 @@ PC_PUBLIC void pipecast_sweep_watch(pipecast_sweep *sweep, pipecast_progress *pr
  */
 PC_PUBLIC int pipecast_sweep_run(pipecast_sweep *sweep, pipecast_results **results, pipecast_error *error);
 
+/* A forecast in one call: loads a scenario of overrides alone and does its runs, by this thread. Arguments are those of
+ * pipecast_scenario_load; `say`, which may be NULL, is told what the user may not expect.
+ *
+ *     const char *sets[] = {"setting.model.from=llama3-8b", "setting.machine=dgx-h100", "setting.gpus=64"};
+ *     pipecast_run(sets, 3, 0, NULL, NULL, &results, &error);
+ */
+PC_PUBLIC int pipecast_run(const char *const *sets, size_t set_count, int flags, pipecast_warn *say, void *context,
+                           pipecast_results **results, pipecast_error *error);
+
 /* Makes one results file of those of all `count` shards of a sweep, byte for byte that of the sweep without shards. If
  * runs are missing, `warn`, which may be NULL, is told. PIPECAST_ERROR_INPUT if they are not shards of one sweep.
  *

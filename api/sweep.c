@@ -164,6 +164,22 @@ int pipecast_sweep_run(pipecast_sweep *sweep, pipecast_results **results, pipeca
     return pipecast_results_open(sweep->output, results, error);
 }
 
+int pipecast_run(const char *const *sets, size_t set_count, int flags, pipecast_warn *say, void *context,
+                 pipecast_results **results, pipecast_error *error) {
+    pipecast_scenario *scenario = NULL;
+    pipecast_sweep *sweep = NULL;
+    int code = pipecast_scenario_load(NULL, NULL, sets, set_count, flags, &scenario, error);
+    if (!code) code = pipecast_sweep_create((const pipecast_scenario *const[]){scenario}, 1, &sweep, error);
+    if (!code) code = pipecast_sweep_set_threads(sweep, 1, error);
+    if (!code) {
+        pipecast_sweep_watch(sweep, NULL, NULL, say, context);
+        code = pipecast_sweep_run(sweep, results, error);
+    }
+    pipecast_sweep_free(sweep);
+    pipecast_scenario_free(scenario);
+    return code;
+}
+
 int pipecast_sweep_merge(const char *output, const char *const *shards, size_t count, pipecast_warn *say, void *context,
                          pipecast_error *error) {
     pc_error why = {0};

@@ -385,8 +385,27 @@ static void test_callbacks_may_call(void **state) {
     pipecast_scenario_free(scenario);
 }
 
+/* In one call what it is in three; nothing is handed over if it fails. */
+static void test_one_call(void **state) {
+    (void)state;
+    static const char *const sets[] = {"setting.schedule=1f1b", "setting.devices=4", "setting.microbatches=8",
+                                       "setting.times={F: 1 ms, B: 1 ms, W: 1 ms}", "setting.microbatches=0"};
+    pipecast_error error = {0};
+    pipecast_results *results = NULL;
+    assert_ok(pipecast_run(sets, 4, 0, NULL, NULL, &results, &error), &error);
+    int column = pipecast_results_find(results, "iteration_s");
+    assert_true(fabs(pipecast_results_real(results, 0, column) - 0.033) < 1e-12);
+    assert_int_equal(pipecast_results_row_count(results), 1);
+    pipecast_results_free(results);
+    results = NULL;
+    assert_int_equal(pipecast_run(sets, 5, 0, NULL, NULL, &results, &error), PIPECAST_ERROR_INPUT);
+    assert_string_equal(error.key, "setting.microbatches");
+    assert_null(results);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_call),
         TEST_IN_FOLDER(test_stop_and_go_on, "r.h5"),
         TEST_IN_FOLDER(test_shards, "r.h5"),
         TEST_IN_FOLDER(test_what_a_sweep_refuses, "r.h5"),

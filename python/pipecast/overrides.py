@@ -11,6 +11,7 @@ from ._library import library
 from .tables import read_table
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ +-]*")
+_ONLY_TEXTS = {str}
 _WORDS_OF_YAML = {"null", "true", "false", "yes", "no", "on", "off"}
 
 
@@ -77,6 +78,12 @@ def _of_plain(name: str, value: Any, kind: Any) -> str:
     return f"setting.{(known().get(name) or (name, None))[0]}={as_yaml(value)}"
 
 
+@functools.lru_cache(maxsize=4096)
+def _of_texts(name: str, items: Any) -> str:
+    """Of a dict of texts alone, which are what they are: as its pairs, which can be looked up."""
+    return _of_others(name, dict(items))
+
+
 def override(name: str, value: Any) -> str:
     """KEY=VALUE for one argument.
 
@@ -88,6 +95,12 @@ def override(name: str, value: Any) -> str:
     kind = type(value)
     if kind is str or kind is int or kind is float or kind is bool:
         return _of_plain(name, value, kind)
+    if kind is dict and {*map(type, value), *map(type, value.values())} == _ONLY_TEXTS:
+        return _of_texts(name, (*value.items(),))
+    return _of_others(name, value)
+
+
+def _of_others(name: str, value: Any) -> str:
     key, sweep = known().get(name) or (name, None)
     if isinstance(value, Mapping):  # keys below: of `model`, whose option is model.from, or as it is called
         key = key[: -len(".from")] if key.endswith(".from") else name
@@ -99,5 +112,5 @@ def override(name: str, value: Any) -> str:
 def overrides(arguments: Mapping[str, Any], settings: Optional[Mapping[str, Any]] = None,
               sets: Iterable[str] = ()) -> List[str]:
     """All of them: `sets` as they are, last; a value of None is not given."""
-    given = {**(settings or {}), **arguments}
+    given = {**settings, **arguments} if settings else arguments
     return [override(name, value) for name, value in given.items() if value is not None] + list(sets)

@@ -11,11 +11,12 @@ from .charts import Chart
 from .overrides import overrides
 from .tables import LibraryTable, Table
 from .timelines import Timeline
-from .watch import Progress, Watch, run_watched
+from .watch import Progress, Say, Watch, run_watched
 
 PathLike = Union[str, "os.PathLike[str]"]
 Axes = Union[str, Sequence[str]]
 _One = ctypes.c_void_p * 1
+_columns: Dict[str, Tuple[int, int]] = {}  # of every sweep in memory, as they are asked for: number and type
 
 
 class Results(LibraryTable):
@@ -92,6 +93,7 @@ class Scenario:
                  **options: Any) -> None:
         self._source = (path, text, overrides(options, settings, sets), allow_outside)
         self._loaded: Optional[Handle] = None
+        self._has_run = False
 
     def _arguments(self) -> Tuple[Any, ...]:
         path, text, sets, allow_outside = self._source
@@ -122,7 +124,33 @@ class Scenario:
 
     def run(self, **how: Any) -> Results:
         """Does all of its runs: see Sweep, whose arguments it takes."""
-        return self._run_one() if not how and len(self) == 1 else Sweep([self], **how).run()
+        if how:
+            return Sweep([self], **how).run()
+        if self._is_one_forecast():
+            return self._forecast()
+        return self._run_one() if len(self) == 1 else Sweep([self]).run()
+
+    def _is_one_forecast(self) -> bool:
+        """Whether settings alone say it, none is swept, and nothing has been asked of it yet: who asks again gains by
+        keeping it loaded."""
+        path, text, sets, _ = self._source
+        if self._has_run or self._loaded is not None or path is not None or text is not None:
+            return False
+        for one in sets:
+            if one.startswith("sweep"):
+                return False
+        return True
+
+    def _forecast(self) -> Results:
+        """A single run, loaded and done by one call."""
+        _, _, sets, allow_outside = self._source
+        results, number = ctypes.c_void_p(), Say.number()
+        self._has_run = True
+        try:
+            call(library.run, texts(sets), len(sets), int(allow_outside), Say.warn, number, ctypes.byref(results))
+        finally:
+            Say.end(number)
+        return Results(Handle(results.value, library.results_free), columns=_columns)
 
     def _run_one(self) -> Results:
         """A single run, by the caller's thread: what costs the least."""
@@ -135,7 +163,7 @@ class Scenario:
                 call(library.sweep_run, sweep, ctypes.byref(results))
         finally:
             library.sweep_free(sweep)
-        return Results(Handle(results.value, library.results_free))
+        return Results(Handle(results.value, library.results_free), columns=_columns)
 
     def plan(self, *, threads: int = 0, all_variants: bool = False, exhaustive: bool = False,
              progress: Progress = None) -> Plans:

@@ -152,13 +152,14 @@ def _cell(value: Any) -> str:
 class LibraryTable(Table):
     """A table that the library holds; a column is read when it is first asked for."""
 
-    def __init__(self, handle: Handle, title: str = "", numeric_texts: bool = False) -> None:
+    def __init__(self, handle: Handle, title: str = "", numeric_texts: bool = False,
+                 columns: Optional[Dict[str, Tuple[int, int]]] = None) -> None:
+        self._found = {} if columns is None else columns  # number and type by name; tables of the same columns share it
         self._columns = {}
         self.title = title
         self._handle = handle
         self._numeric_texts = numeric_texts
         self._names: Optional[Dict[str, int]] = None
-        self._row_count: int = library.results_row_count(handle)
 
     def _index(self) -> Dict[str, int]:
         if self._names is None:
@@ -193,11 +194,16 @@ class LibraryTable(Table):
 
     @property
     def row_count(self) -> int:
-        return self._row_count
+        return library.results_row_count(self._handle)
+
+    def _find(self, name: str) -> Tuple[int, int]:
+        """A column's number and type, which are -1 if there is none."""
+        column = library.results_find(self._handle, name.encode())
+        found = self._found[name] = column, library.results_column_type(self._handle, column)
+        return found
 
     def value(self, row: int, name: str) -> Any:
-        column = library.results_find(self._handle, name.encode())
-        kind = library.results_column_type(self._handle, column)
+        column, kind = self._found.get(name) or self._find(name)
         if kind == _REAL:
             return library.results_real(self._handle, row, column)
         if kind == _INTEGER:
@@ -210,15 +216,15 @@ class LibraryTable(Table):
         return room.value.decode(errors="replace") or None
 
     def _read(self, name: str) -> Any:
-        column = library.results_find(self._handle, name.encode())
-        kind = library.results_column_type(self._handle, column)
+        column, kind = self._found.get(name) or self._find(name)
         if kind == _TEXT:
             return self._read_texts(column)
         if kind == -1:
             raise KeyError(name)
-        made, at = array("d" if kind == _REAL else "q", self._row_count)
+        count = self.row_count
+        made, at = array("d" if kind == _REAL else "q", count)
         call(library.results_reals if kind == _REAL else library.results_integers, self._handle, column, at)
-        values = values_of(made, self._row_count)
+        values = values_of(made, count)
         return values if kind == _REAL else _without_holes(values)
 
     def _read_texts(self, column: int) -> Any:

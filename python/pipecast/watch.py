@@ -7,6 +7,7 @@ a progress function runs in the caller's thread, and Ctrl-C ends the work soon.
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import sys
 import threading
@@ -64,6 +65,26 @@ class Watch:
     def __exit__(self, *_: Any) -> None:
         del _watches[self.number]
         for text in self.warnings:
+            warnings.warn(text, PipecastWarning, stacklevel=4)
+
+
+_said: Dict[int, List[str]] = {}
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+def _say(context: int, text: bytes) -> None:
+    _said.setdefault(context, []).append(text.decode(errors="replace"))
+
+
+class Say:
+    """Only listens to warnings: what costs the least. `number()` is the callback's context, to be given back."""
+
+    warn = _address(_say)
+    number = staticmethod(functools.partial(next, _numbers))
+
+    @staticmethod
+    def end(number: int) -> None:
+        for text in _said.pop(number, ()):
             warnings.warn(text, PipecastWarning, stacklevel=4)
 
 

@@ -255,6 +255,25 @@ class Calls(unittest.TestCase):
         with self.assertRaises(pipecast.InputError):
             pipecast.Schedule("v-adaptive", 4, 12, memory_limit=0.1)
 
+    def test_asked_twice(self):
+        """The first run is one call of the library; the second loads the scenario, and comes to the same."""
+        one = pipecast.Scenario(schedule="1f1b", devices=4, microbatches=8, times={"F": "1 ms", "B": "1 ms", "W": "1 ms"})
+        self.assertIsNone(one._loaded)
+        first = one.run()
+        self.assertIsNone(one._loaded)
+        second = one.run()
+        self.assertIsNotNone(one._loaded)
+        for name in first:
+            self.assertEqual(repr(list(first[name])), repr(list(second[name])), name)
+
+    def test_dicts_of_texts(self):
+        """What is looked up is made anew if a value changes, or its type does."""
+        times = {"F": "1 ms", "B": "1 ms", "W": "1 ms"}
+        base = {"schedule": "1f1b", "devices": 4, "microbatches": 8}
+        for unit, expected in (("1 ms", 33e-3), ("2 ms", 66e-3), ("1 ms", 33e-3)):
+            times.update(dict.fromkeys(times, unit))
+            self.assertAlmostEqual(pipecast.Scenario(**base, times=times).run().row(0).iteration_s, expected, 12)
+
     def test_bad_options(self):
         """Errors name the keyword, not the command's option."""
         for keywords, key, said in (
