@@ -2,6 +2,7 @@
  * side of it is tests/golden/test_ranks.py. */
 #include "tests/batch_example.h"
 
+#include "engine/alloc.h"
 #include "sweep/team_private.h"
 
 #include <pthread.h>
@@ -219,6 +220,149 @@ static void test_a_rank_that_leaves(void **state) {
     }
 }
 
+/* ---- bytes of all for all ---- */
+
+/* A rank with bytes of its own, shared `times` times; it comes with an error if `fails`, and does not come if it leaves
+ * first. */
+typedef struct sharer {
+    end_point at;
+    int64_t ranks;
+    size_t size;
+    int times;
+    bool fails, leaves_first;
+    pc_code code;
+    pc_error error;
+    char *all; /* of the last time, with its size */
+    size_t all_size;
+} sharer;
+
+/* The i-th byte of a rank's at one time: none of the others has the same ones. */
+static char byte_of(int64_t rank, int time, size_t i) {
+    return (char)(31 * (size_t)rank + 7 * (size_t)time + i + i / 251);
+}
+
+static void *share_bytes(void *context) {
+    sharer *s = context;
+    pc_team *x = pc_team_over(&fake, &s->at, s->at.number, s->ranks);
+    char *own = malloc(s->size + 1);
+    if (!x || !own) abort();
+    for (int time = 0; time < s->times && !s->leaves_first && !s->code; time++) {
+        void *all;
+        for (size_t i = 0; i < s->size; i++) own[i] = byte_of(s->at.number, time, i);
+        pc_code code = PC_OK;
+        if (s->fails) code = pc_error_refuse(&s->error, "a.yaml", 3, "tp", "rank %d fails", (int)s->at.number);
+        pc_free(s->all);
+        s->code = pc_team_share(x, code, own, s->size, &all, &s->all_size, &s->error);
+        s->all = all;
+    }
+    free(own);
+    pc_team_close(x);
+    return NULL;
+}
+
+static void run_sharers(sharer *ranks, int count, int times) {
+    network all = {.messages = calloc(MESSAGES_MAX, sizeof(message))};
+    pthread_t threads[RANKS_MAX];
+    assert_non_null(all.messages);
+    pthread_mutex_init(&all.lock, NULL);
+    for (int i = 0; i < count; i++) {
+        ranks[i].at = (end_point){&all, i};
+        ranks[i].ranks = count;
+        ranks[i].times = times;
+        assert_int_equal(pthread_create(&threads[i], NULL, share_bytes, &ranks[i]), 0);
+    }
+    for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&all.lock);
+    free(all.messages);
+}
+
+/* Every rank has those of rank 0, then those of rank 1 and so on, and as many as these are together. */
+static void check_all_bytes(const sharer *ranks, int count, int time) {
+    size_t total = 0;
+    for (int i = 0; i < count; i++) total += ranks[i].size;
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(ranks[i].code, PC_OK);
+        assert_int_equal(ranks[i].all_size, total);
+        const char *at = ranks[i].all;
+        for (int from = 0; from < count; from++)
+            for (size_t k = 0; k < ranks[from].size; k++)
+                if (*at++ != byte_of(from, time, k)) fail_msg("rank %d: byte %zu of rank %d", i, k, from);
+    }
+}
+
+static void free_sharers(sharer *ranks, int count) {
+    for (int i = 0; i < count; i++) pc_free(ranks[i].all);
+}
+
+/* Of sizes that fill a message to the last byte, one more and one less, several messages, and none; twice, so that
+ * nothing of the first time is left over for the second. */
+static void test_bytes_of_all(void **state) {
+    (void)state;
+    enum { PIECE = 8 * PC_TEAM_MESSAGE_MAX };
+    static const size_t sizes[] = {PIECE, 0, PIECE + 1, PIECE - 1, 1, 3 * PIECE, 7, 20 * PIECE + 5};
+    for (int count = 1; count <= RANKS_MAX; count++)
+        for (int first = 0; first < RANKS_MAX; first += 3) {
+            sharer ranks[RANKS_MAX] = {{.size = 0}};
+            for (int i = 0; i < count; i++) ranks[i].size = sizes[(first + i) % RANKS_MAX];
+            run_sharers(ranks, count, 2);
+            check_all_bytes(ranks, count, 1);
+            free_sharers(ranks, count);
+        }
+}
+
+/* All leave with the error of the lowest rank that has one, and with no bytes. */
+static void test_nobody_shares_after_an_error(void **state) {
+    (void)state;
+    for (int lowest = 0; lowest < 4; lowest++) {
+        sharer ranks[RANKS_MAX] = {{.size = 0}};
+        char expected[64];
+        for (int i = 0; i < 4; i++) ranks[i].size = 1000;
+        for (int i = lowest; i < 4; i += 2) ranks[i].fails = true;
+        run_sharers(ranks, 4, 1);
+        snprintf(expected, sizeof expected, "a.yaml:3: tp: rank %d fails", lowest);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(ranks[i].code, PC_ERROR_INPUT);
+            assert_string_equal(ranks[i].error.message, expected);
+            assert_null(ranks[i].all);
+        }
+    }
+}
+
+/* Who leaves without a word is told of, and nobody waits for him. */
+static void test_a_rank_that_leaves_shares_nothing(void **state) {
+    (void)state;
+    for (int bad = 0; bad < 3; bad++) {
+        sharer ranks[RANKS_MAX] = {{.size = 0}};
+        char expected[64];
+        for (int i = 0; i < 3; i++) ranks[i].size = 1000;
+        ranks[bad].leaves_first = true;
+        run_sharers(ranks, 3, 1);
+        snprintf(expected, sizeof expected, "rank %d ended before the others", bad);
+        for (int i = 0; i < 3; i++) {
+            if (i == bad) continue;
+            assert_int_equal(ranks[i].code, PC_ERROR_IO);
+            assert_string_equal(ranks[i].error.message, expected);
+            assert_null(ranks[i].all);
+        }
+    }
+}
+
+/* One alone has a copy of its own; with a code nothing. */
+static void test_bytes_of_one(void **state) {
+    (void)state;
+    void *all;
+    size_t size;
+    assert_int_equal(pc_team_share(NULL, PC_OK, "abc", 3, &all, &size, NULL), PC_OK);
+    assert_int_equal(size, 3);
+    assert_memory_equal(all, "abc", 3);
+    pc_free(all);
+    assert_int_equal(pc_team_share(NULL, PC_OK, NULL, 0, &all, &size, NULL), PC_OK);
+    assert_int_equal(size, 0);
+    pc_free(all);
+    assert_int_equal(pc_team_share(NULL, PC_ERROR_IO, "abc", 3, &all, &size, NULL), PC_ERROR_IO);
+    assert_null(all);
+}
+
 /* A quarter of the fair share; no more than the most; a run for each idle thread where the share has it; the last. */
 static void test_pieces(void **state) {
     (void)state;
@@ -292,6 +436,10 @@ int main(void) {
         cmocka_unit_test(test_an_error_is_everybodys),
         cmocka_unit_test(test_the_lowest_rank_speaks),
         cmocka_unit_test(test_a_rank_that_leaves),
+        cmocka_unit_test(test_bytes_of_all),
+        cmocka_unit_test(test_nobody_shares_after_an_error),
+        cmocka_unit_test(test_a_rank_that_leaves_shares_nothing),
+        cmocka_unit_test(test_bytes_of_one),
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_no_way_to_the_others),
