@@ -3,6 +3,7 @@
 
 #include "models/training/finish.h"
 #include "models/training/iteration.h"
+#include "models/training/pass_costs.h"
 #include "tests/iteration_example.h"
 
 #include <math.h>
@@ -451,19 +452,43 @@ static void test_collectives_in_pieces(void **state) {
     pc_outline_free(&pieces);
 }
 
-/* A slow host sets the pace of passes, unless it launches them as one. */
+/* Gaps between a pass's kernels, which are launched one by one. */
+static double gaps_s(const pc_outline *outline, pc_pass_kind kind) {
+    pc_operations list;
+    double launches = 0;
+    assert_int_equal(pc_pass_operations(&outline->spec->model, &outline->cut, &outline->part_costs[0].part, kind, false,
+                                        &list, NULL),
+                     PC_OK);
+    for (int i = 0; i < list.count; i++)
+        if (!pc_operation_is_collective(&list.list[i])) launches += (double)list.list[i].repeat * list.list[i].launches;
+    return launches * outline->spec->machine.gpu.kernel_s;
+}
+
+/* A slow host sets the pace of passes, unless it launches them as one. Kernels of a graph follow each other without
+ * gaps, whatever it captures: one of all has none, one of each half of a layer those of the ends, and one for each. */
 static void test_cuda_graphs(void **state) {
     (void)state;
+    static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_BW};
     pc_iteration_spec spec = example_spec();
-    pc_outline launched, captured;
+    pc_outline launched, halves, captured;
     spec.machine.gpu.launch_s = 1e-3;
     assert_int_equal(pc_outline_make(&spec, NULL, &launched, NULL), PC_OK);
+    spec.cut.graphs = PC_GRAPHS_LAYER;
+    assert_int_equal(pc_outline_make(&spec, NULL, &halves, NULL), PC_OK);
     spec.cut.graphs = PC_GRAPHS_ITERATION;
     assert_int_equal(pc_outline_make(&spec, NULL, &captured, NULL), PC_OK);
-    const pc_pass_cost *x = &launched.part_costs[0].pass[PC_PASS_F], *y = &captured.part_costs[0].pass[PC_PASS_F];
-    assert_true(x->compute_s > x->kernel_s && y->compute_s == y->kernel_s && x->kernel_s == y->kernel_s);
+    assert_true(spec.machine.gpu.kernel_s > 0);
+    for (int k = 0; k < 2; k++) {
+        const pc_pass_cost *x = &launched.part_costs[0].pass[kinds[k]], *y = &captured.part_costs[0].pass[kinds[k]];
+        const pc_pass_cost *half = &halves.part_costs[0].pass[kinds[k]];
+        assert_true(x->compute_s > x->kernel_s && y->compute_s == y->kernel_s);
+        check_near(x->kernel_s - y->kernel_s, gaps_s(&launched, kinds[k]), 1e-9);
+        check_near(half->kernel_s - y->kernel_s, gaps_s(&halves, kinds[k]), 1e-9);
+        assert_true(y->kernel_s < half->kernel_s);
+    }
     assert_true(captured.device[0].step_ps < launched.device[0].step_ps);
     pc_outline_free(&launched);
+    pc_outline_free(&halves);
     pc_outline_free(&captured);
 }
 

@@ -188,7 +188,7 @@ static void test_collectives(void **state) {
     }
 }
 
-/* A graph for each half of a layer in each pass; nothing else changes. */
+/* A graph for each half of a layer in each pass, or one of all that no pass begins; nothing else changes. */
 static void test_graphs(void **state) {
     (void)state;
     static const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_B, PC_PASS_W, PC_PASS_BW};
@@ -203,6 +203,11 @@ static void test_graphs(void **state) {
                               y = sums_of(&model, &captured, &part, kinds[k], false);
             assert_int_equal(y.launches, 2 * part.layers);
             assert_true(x.flops == y.flops && x.bytes == y.bytes && x.collective_bytes == y.collective_bytes);
+            captured.graphs = PC_GRAPHS_ITERATION;
+            y = sums_of(&model, &captured, &part, kinds[k], false);
+            assert_int_equal(y.launches, 0);
+            assert_true(x.flops == y.flops && x.bytes == y.bytes && x.collective_bytes == y.collective_bytes);
+            captured.graphs = PC_GRAPHS_LAYER;
         }
         int64_t whole = sums_of(&model, &cut, &part, PC_PASS_F, false).launches;
         captured.graphs = PC_GRAPHS_ATTN;

@@ -177,6 +177,12 @@ pc_operation_sums pc_operations_sum(const pc_operations *operations) {
                                .launches = (int64_t)sums.launches};
 }
 
+/* In a graph of the whole iteration kernels follow each other as in one of a half (pc_add_graph), and no pass begins a
+ * graph. */
+static void capture_all(pc_operations *operations) {
+    for (int i = 0; i < operations->count; i++) operations->list[i].launches = 0;
+}
+
 pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_kind kind, bool has_r,
                            pc_operations *operations, pc_error *error) {
     pc_operations made;
@@ -196,6 +202,7 @@ pc_code pc_pass_operations(const pc_model *model, const pc_cut *cut, const pc_pa
                     .repeat = 1};
     made.count = 0; /* the rest is written as it is added */
     add_pass(&b, part, kind, has_r);
+    if (cut->graphs & (int32_t)PC_GRAPHS_ITERATION) capture_all(&made);
     if (b.has_overflow || !fits(&made))
         return pc_error_set(
             error, PC_ERROR_INPUT,
