@@ -60,7 +60,9 @@ static bool is_of_experts(const pc_operation *x) {
 
 /* The benchmark is bursts of 15 ms with a barrier between: products run at the GPU's full clock. The library's rates
  * are of hours of training at the limit of its power. DeepGEMM's README has 1,297 and 1,099 TFLOP/s for the two
- * products of DeepSeek-V3's experts, in such bursts, and the H100's profile 1,067 and 842 (docs/deepseek-v3.md). */
+ * products of DeepSeek-V3's experts, in such bursts, and the H100's profile 1,067 and 842 (docs/deepseek-v3.md). Two
+ * thirds of a layer's FLOPs are the first one's, which makes 1.25. The tenth that tables of bf16 products have
+ * (docs/calibration.md) leaves a mean error of 7.7% in place of 3.6%. */
 static double burst(const pc_operation *x) {
     bool is_product = x->kind == PC_OPERATION_GEMM || x->kind == PC_OPERATION_GROUPED_GEMM;
     return is_product ? (2 / 1067.0 + 1 / 842.0) / (2 / 1297.0 + 1 / 1099.0) : 1;
