@@ -34,8 +34,8 @@ enum { STREAMS_MAX = 256 }; /* of further ones nobody asks */
 typedef struct reading {
     pc_json json;
     pc_gz_file *file;
-    int64_t rank;
-    bool has_events, has_memory;
+    int64_t rank, world_size, bad_passes;
+    bool has_events, has_memory, has_bad_rank;
     found_pass *passes;
     int64_t pass_count, pass_room;
     found_message *messages;
@@ -107,15 +107,19 @@ static pc_code take_event(reading *r, const pc_kineto_event *event, pc_error *er
     int64_t end_ns;
     pc_traced_name name;
     r->has_memory = r->has_memory || (event->sort == PC_KINETO_MEMORY && event->device_type > 0);
-    if (event->phase != 'X' || !event->has_start || !event->has_duration ||
-        __builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns))
+    bool is_annotation = event->sort == PC_KINETO_ANNOTATION || event->sort == PC_KINETO_DEVICE_ANNOTATION;
+    bool is_pass = is_annotation && pc_traced_name_parse(event->name, &name);
+    if (event->phase != 'X') return PC_OK;
+    if (!event->has_start || !event->has_duration || event->duration_ns < 0 ||
+        __builtin_add_overflow(event->start_ns, event->duration_ns, &end_ns)) {
+        r->bad_passes += is_pass;
         return PC_OK;
+    }
     if (event->sort == PC_KINETO_KERNEL) {
         if (strncmp(event->name, "nccl", 4) != 0) return count_kernel(r, event), PC_OK;
         return event->is_send || event->is_receive ? keep_message(r, event, error) : PC_OK;
     }
-    bool is_annotation = event->sort == PC_KINETO_ANNOTATION || event->sort == PC_KINETO_DEVICE_ANNOTATION;
-    return is_annotation && pc_traced_name_parse(event->name, &name) ? keep_pass(r, event, &name, error) : PC_OK;
+    return is_pass ? keep_pass(r, event, &name, error) : PC_OK;
 }
 
 /* ---- allocations, in the second reading ---- */
@@ -172,12 +176,14 @@ static pc_code read_distributed(reading *r, pc_error *error) {
     pc_json_token token;
     pc_code code;
     while (!(code = pc_json_next(&r->json, &token, error)) && token.kind == PC_JSON_KEY) {
-        bool is_rank = strcmp(token.text, "rank") == 0;
-        int64_t rank;
+        bool is_rank = strcmp(token.text, "rank") == 0, is_size = strcmp(token.text, "world_size") == 0;
+        int64_t number = 0;
         code = pc_json_next(&r->json, &token, error);
-        if (!code && is_rank && token.kind == PC_JSON_NUMBER && pc_kineto_integer(token.text, &rank) && rank >= 0 &&
-            rank <= INT32_MAX)
-            r->rank = rank;
+        bool is_good = !code && token.kind == PC_JSON_NUMBER && pc_kineto_integer(token.text, &number) && number >= 0 &&
+                       number <= INT32_MAX;
+        if (is_rank) r->has_bad_rank = !is_good;
+        if (is_rank && is_good) r->rank = number;
+        if (is_size && is_good) r->world_size = number;
         if (!code) code = pc_json_skip(&r->json, &token, error);
         if (code) return code;
     }
@@ -358,15 +364,28 @@ static pc_code read_memory(reading *r, pc_rank_trace *trace, pc_error *error) {
     return PC_OK;
 }
 
+static bool has_forward(const reading *r) {
+    for (int64_t i = 0; i < r->pass_count; i++)
+        if (r->passes[i].pass.name.kind == PC_TRACED_F) return true;
+    return false;
+}
+
 static pc_code read_whole(reading *r, pc_rank_trace *trace, pc_error *error) {
     pc_code code = read_text(r, take_event, error);
     if (code) return code;
     trace->rank = r->rank;
+    trace->world_size = r->world_size;
+    trace->bad_passes = r->bad_passes;
+    trace->has_bad_rank = r->has_bad_rank;
+    trace->has_allocations = r->has_memory;
     trace->is_of_device = is_any_of_device(r);
     if (r->pass_count == 0)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "has no passes; expected annotations such as F0, B3.1 or PP:2F0 "
                             "(torch.profiler.record_function)");
+    if (!has_forward(r))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "has no forward passes; expected annotations such as F0 or PP:2F0, too");
     code = choose_passes(r, trace->is_of_device, &trace->passes, &trace->pass_count, error);
     if (!code) code = choose_messages(r, trace, error);
     return code || !r->has_memory ? code : read_memory(r, trace, error);

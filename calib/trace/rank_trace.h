@@ -54,7 +54,11 @@ typedef struct pc_traced_message {
 typedef struct pc_rank_trace {
     int64_t rank;           /* PC_TRACED_NO_STAGE if the trace does not say */
     bool is_of_device;      /* the passes' times are the GPU's, not those of the thread that launched them */
-    bool has_memory;        /* the profiler followed allocations */
+    int64_t world_size;     /* ranks that ran; 0 if the trace does not say */
+    int64_t bad_passes;     /* left out: without a start or a length, or with a negative one */
+    bool has_bad_rank;      /* what it says of its rank is no rank */
+    bool has_allocations;   /* the profiler followed allocations */
+    bool has_memory;        /* and it is known whose they are */
     int64_t held_bytes;     /* allocated when the first pass began; with has_memory */
     pc_traced_pass *passes; /* by start; owned */
     int64_t pass_count;

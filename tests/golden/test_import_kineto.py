@@ -172,6 +172,36 @@ class Memory(Folder):
                               text=True, timeout=600, check=True)
         return int(done.stdout)
 
+    def test_what_is_missing_is_said(self):
+        """Ranks, passes of an iteration that is cut, and passes that cannot be: to standard error and in the file."""
+        paths, _ = self.traces("1f1b")
+        warning = "no trace of rank 2 of 4 ranks: those given are taken as all stages"
+        done = run("import", "kineto", *paths[:2], paths[3])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"pipecast: warning: {warning}\n", done.stderr)
+        self.assertIn(warning, done.stdout)
+        self.assertIn("no trace of ranks 0, 2, 3 of 4 ranks", run("import", "kineto", paths[1]).stderr)
+        self.assertNotIn("no trace", run("import", "kineto", *paths).stderr)
+
+    def test_passes_that_are_cut_or_bad(self):
+        """Three F and two B of two iterations of two microbatches; one more without a start, and one of a negative length."""
+        path = self.folder / "bad.json"
+        event = '{"ph": "X", "cat": "gpu_user_annotation", "name": "%s", "pid": 0, "tid": 7, "ts": %s, "dur": %s}'
+        good = [("F0", 0, 5), ("F1", 10, 5), ("B0", 20, 5), ("B1", 30, 5), ("F0", 40, 5)]
+        for bad, words in ([], ""), ([("F1", '"abc"', 5), ("F1", 60, -5)], "2 passes without a time or with a negative one: left out"):
+            path.write_text('{"distributedInfo": {"rank": -1}, "traceEvents": [%s]}' % ", ".join(event % row for row in good + bad))
+            done = run("import", "kineto", str(path))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("stage 0 has 3 of 4 forward passes and 2 of 4 backward passes: not all iterations are whole", done.stderr)
+            self.assertIn("not all iterations are whole", done.stdout)
+            self.assertIn("1 trace with a rank that is none", done.stderr)
+            self.assertEqual("left out" in done.stderr, bool(bad))
+            self.assertIn(words, done.stderr)
+        path.write_text('{"traceEvents": [%s]}' % event % ("B0", 20, 5))
+        done = run("import", "kineto", str(path))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("bad.json: has no forward passes; expected annotations such as F0 or PP:2F0, too\n", done.stderr)
+
     def test_long_traces_take_no_more(self):
         """The same passes among 20 times as many kernels, operators and launches: 30 MB in a quick run, 700 MB in a full one."""
         if IS_SLOWED:
