@@ -60,6 +60,30 @@ static void test_scripts(void **state) {
            {"recompute", "selective"}, {"recompute_modules", "core_attn,mlp"}, {"gpus", "8"});
 }
 
+/* 4 x 16 and 2 x 2; what would be a command or a loop is no number. */
+static void test_shell(void **state) {
+    (void)state;
+    EXPECT("WORLD_SIZE=16\nPP=$((2*2))\nGBS=$(( (WORLD_SIZE + 2) * 4 - 8 ))\nx" MODEL
+           "--pipeline-model-parallel-size $PP --global-batch-size $((${WORLD_SIZE}*4)) --bf16\n"
+           "y --train-iters 1 --tensor-model-parallel-size \"$(( 7 % 4 - 17 / 16 ))\"\n",
+           {"pp", "4"}, {"global_batch", "64"}, {"tp", "2"}, {"model.precision", "bf16"});
+    refuse("x" MODEL "--global-batch-size $((WORLD_SIZE*4))",
+           "train.sh:1: global-batch-size: $((WORLD_SIZE*4)); expected a whole number, 1 or more: commands of a shell "
+           "are not run, and only whole numbers are worked out");
+    refuse("N=0\nx" MODEL "--global-batch-size $((4 / N))",
+           "train.sh:2: global-batch-size: $((4 / N)); expected a whole number, 1 or more: commands of a shell are not "
+           "run, and only whole numbers are worked out");
+    refuse("x" MODEL "--tensor-model-parallel-size $(nproc --all)",
+           "train.sh:1: tensor-model-parallel-size: $(nproc --all); expected a whole number, 1 or more: commands of a "
+           "shell are not run, and only whole numbers are worked out");
+    refuse("x" MODEL "--tensor-model-parallel-size `nproc --all`",
+           "train.sh:1: tensor-model-parallel-size: `nproc --all`; expected a whole number, 1 or more: commands of a "
+           "shell are not run, and only whole numbers are worked out");
+    refuse("for TP in 1 2; do\nx" MODEL "--tensor-model-parallel-size $TP\ndone",
+           "train.sh:2: tensor-model-parallel-size: $TP; expected a whole number, 1 or more: the script does not set "
+           "the variable, and loops are not run");
+}
+
 static void test_logs(void **state) {
     (void)state;
     EXPECT("0: noise\n0: ------------------------ arguments ------------------------\n"
@@ -292,10 +316,10 @@ static void test_files(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts),      cmocka_unit_test(test_logs),  cmocka_unit_test(test_yaml),
-        cmocka_unit_test(test_rules),        cmocka_unit_test(test_notes), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_memory),       cmocka_unit_test(test_files), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_values_noted),
+        cmocka_unit_test(test_scripts), cmocka_unit_test(test_shell),        cmocka_unit_test(test_logs),
+        cmocka_unit_test(test_yaml),    cmocka_unit_test(test_rules),        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),       cmocka_unit_test(test_files),
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_values_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

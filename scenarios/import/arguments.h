@@ -1,6 +1,7 @@
 /* arguments.h: the arguments of a launch, as names and values, from any of the texts that they are found in.
  *
- * A command line or a script of one (quotes, line continuations, comments, and variables that the script sets); what a
+ * A command line or a script of one (quotes, line continuations, comments, and variables that the script sets, and
+ * $((arithmetic)) of them); what a
  * log prints as its block of arguments ("tensor_model_parallel_size ...... 2"); YAML or JSON, with MODEL_ARGS or
  * without. Names come without dashes in front, in lower case with '-' for '_', and of "a.b.name" the last part.
  */

@@ -1,10 +1,13 @@
 /* Options of a shell script: its words, with what its variables are set to. No command is run. */
 #include "scenarios/import/arguments.h"
+#include "scenarios/import/arithmetic.h"
 #include "storage/text.h"
 
 #include "engine/alloc.h"
 
 #include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { VARIABLES_MAX = 256, NAME_SIZE = 64, WORD_MAX = 4096 };
@@ -42,6 +45,38 @@ static const char *find_variable(const script *s, const char *name, size_t lengt
 
 /* ---- words ---- */
 
+static bool take_variable(const void *context, const char *name, size_t length, int64_t *value) {
+    const char *text = find_variable(context, name, length);
+    size_t digits = text ? strspn(text, "0123456789") : 0;
+    if (digits == 0 || digits > 18 || text[digits]) return false;
+    *value = strtoll(text, NULL, 10);
+    return true;
+}
+
+/* Behind the ')' that closes the '(' at `from`, or the end of the text. */
+static const char *find_close(const char *from) {
+    int depth = 0;
+    for (; *from; from++) {
+        depth += *from == '(';
+        depth -= *from == ')';
+        if (depth == 0) return from + 1;
+    }
+    return from;
+}
+
+/* "$((2 * N))" is worked out; a command, "$(nproc)" or in backquotes, stands as it is, and nothing runs it. */
+static void take_bracket(script *s) {
+    const char *start = s->at, *end = *start == '`' ? strchr(start + 1, '`') : find_close(start + 1);
+    size_t size = !end ? 1 : (size_t)(end - start) + (*start == '`'); /* one that nothing closes stands for itself */
+    int64_t value;
+    bool is_sum = *start == '$' && start[2] == '(' && size > 5 && strncmp(start + size - 2, "))", 2) == 0;
+    if (is_sum && pc_arithmetic_evaluate(start + 3, size - 5, take_variable, s, &value))
+        pc_text_printf(&s->word, "%" PRId64, value);
+    else
+        pc_text_add(&s->word, start, size);
+    for (s->at = start; s->at < start + size; s->at++) s->line += *s->at == '\n';
+}
+
 /* "$NAME", "${NAME}" or "${NAME:-otherwise}"; of one that is not set it stands as it is. */
 static void expand(script *s) {
     const char *start = s->at, *name = start + 1;
@@ -76,6 +111,8 @@ static void expand(script *s) {
 static void take_character(script *s, char quote) {
     if (s->word.size > WORD_MAX) { /* of no use */
         s->at++;
+    } else if (quote != '\'' && (*s->at == '`' || (*s->at == '$' && s->at[1] == '('))) {
+        take_bracket(s);
     } else if (*s->at == '$' && quote != '\'') {
         expand(s);
     } else {

@@ -81,8 +81,13 @@ bool pc_megatron_has_word(const char *value, const char *word) {
 }
 
 pc_code pc_megatron_refuse(const pc_megatron_reader *r, const pc_argument *argument, const char *expected) {
-    return pc_error_refuse(r->error, r->arguments.file, argument->line, argument->name, "%.60s; expected %s",
-                           argument->value[0] ? argument->value : "nothing", expected);
+    const char *value = argument->value;
+    bool is_command = strstr(value, "$(") || strchr(value, '`'), is_variable = !is_command && strchr(value, '$');
+    return pc_error_refuse(r->error, r->arguments.file, argument->line, argument->name, "%.60s; expected %s%s",
+                           value[0] ? value : "nothing", expected,
+                           is_command    ? ": commands of a shell are not run, and only whole numbers are worked out"
+                           : is_variable ? ": the script does not set the variable, and loops are not run"
+                                         : "");
 }
 
 /* Behind a number of a command line may stand a word that is not its own ("--nnodes 2 train.py"), and torchrun has

@@ -11,8 +11,9 @@ extern "C" {
 
 /* Adds TOML: parallelism, training, recomputation and precision of a run on a cluster. A schedule that PyTorch does not
  * have by name is a CSV file, `csv`, or, if that is NULL, one that the command in a comment writes. What torchtitan has
- * no field for is another comment. Source of the fields: github.com/pytorch/torchtitan, torchtitan/config/job_config.py;
- * of what it makes of them with a file, torchtitan/distributed/pipeline_parallel.py. */
+ * no field for is another comment. Source of the fields: github.com/pytorch/torchtitan,
+ * torchtitan/config/job_config.py; of what it makes of them with a file, torchtitan/distributed/pipeline_parallel.py.
+ */
 void pc_torchtitan_write(const pc_run_spec *spec, const char *csv, pc_text *to);
 
 #ifdef __cplusplus
