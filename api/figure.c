@@ -65,10 +65,10 @@ static pc_code set_style(const char *value, pc_chart *chart, pc_error *error) {
     return pc_error_blame(error, "style", "'%.40s'; expected points, lines or bars", value);
 }
 
-static pc_code set_published(const char *value, pc_chart *chart, pc_error *error) {
-    chart->published = strcmp(value, "true") == 0;
-    if (chart->published || strcmp(value, "false") == 0) return PC_OK;
-    return pc_error_blame(error, "published", "'%.40s'; expected true or false", value);
+static pc_code set_switch(const char *key, const char *value, bool *is_on, pc_error *error) {
+    *is_on = strcmp(value, "true") == 0;
+    if (*is_on || strcmp(value, "false") == 0) return PC_OK;
+    return pc_error_blame(error, key, "'%.40s'; expected true or false", value);
 }
 
 /* Where a text goes; NULL of options that are none. */
@@ -81,7 +81,7 @@ static const char **text_of(pc_chart *chart, const char *key) {
 
 /* `option` is cut behind its key. */
 static pc_code take_option(char *option, pc_chart *chart, pc_error *error) {
-    static const char keys[] = "x, y, series, panels, style, title or published";
+    static const char keys[] = "x, y, series, panels, style, title, published or dark";
     char *value = strchr(option, '=');
     if (!value) return pc_error_set(error, PC_ERROR_INPUT, "'%.40s': expected KEY=VALUE, of %s", option, keys);
     *value++ = '\0';
@@ -89,7 +89,8 @@ static pc_code take_option(char *option, pc_chart *chart, pc_error *error) {
     if (text) return *text = value, PC_OK;
     if (strcmp(option, "y") == 0) return add_columns(value, chart, error);
     if (strcmp(option, "style") == 0) return set_style(value, chart, error);
-    if (strcmp(option, "published") == 0) return set_published(value, chart, error);
+    if (strcmp(option, "published") == 0) return set_switch(option, value, &chart->published, error);
+    if (strcmp(option, "dark") == 0) return set_switch(option, value, &chart->is_dark, error);
     return pc_error_set(error, PC_ERROR_INPUT, "'%.40s': there is no such option of a chart; expected %s", option,
                         keys);
 }

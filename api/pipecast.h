@@ -301,8 +301,8 @@ PC_PUBLIC size_t pipecast_results_texts(const pipecast_results *results, int col
 
 /* Draws a chart of runs by gnuplot, into a file that ends in .svg, .png or .pdf. The `count` options are KEY=VALUE: x,
  * and y (columns with commas between, at most four), which must be there; series and panels (a column, or several with
- * '+' between), style (points, lines or bars), title, and published (true or false). PIPECAST_ERROR_INPUT if they are
- * not as they must be, or the table is of something else; PIPECAST_ERROR_IO if there is no gnuplot.
+ * '+' between), style (points, lines or bars), title, published and dark (true or false). PIPECAST_ERROR_INPUT if they
+ * are not as they must be, or the table is of something else; PIPECAST_ERROR_IO if there is no gnuplot.
  *
  *     const char *options[] = {"x=gpus", "y=mfu", "series=schedule", "style=lines"};
  *     pipecast_results_draw(results, options, 4, "mfu.svg", &error);

@@ -62,6 +62,7 @@ static const char help[] =
     "      --block-steps STEPS     what is done with it: none, squeeze or reorder (default the file's, else reorder)\n"
     "      --format FORMAT         table, json, text (the passes), torch-csv or block (default table)\n"
     "      --figure FILE           draw building block, timeline and memory: .svg, .png or .pdf\n"
+    "      --dark                  light on a dark ground, with --figure\n"
     "\n"
     "example: pipecast schedule 1f1b -p 8 -m 24 --times 18.522,18.086,9.337 --comm 0.601 --format json\n"
     "example: pipecast schedule best -m 24 --times times.yaml --memory-limit 60GiB --format torch-csv\n";
@@ -69,7 +70,7 @@ static const char help[] =
 /* ---- arguments ---- */
 
 /* Those of a request, in the order of pc_schedule_option, and the command's own behind them. */
-enum { FORMAT = PC_SCHEDULE_OPTIONS, FIGURE, HELP };
+enum { FORMAT = PC_SCHEDULE_OPTIONS, FIGURE, DARK, HELP };
 static const option_spec options[] = {
     {"devices", 'p', "DEVICES"},
     {"microbatches", 'm', "MICROBATCHES"},
@@ -99,6 +100,7 @@ static const option_spec options[] = {
     {"block-steps", 0, "STEPS"},
     {"format", 0, "FORMAT"},
     {"figure", 0, "FILE"},
+    {"dark", 0, NULL},
     {"help", 'h', NULL},
     {NULL, 0, NULL},
 };
@@ -107,6 +109,7 @@ static const option_spec options[] = {
 typedef struct command_request {
     pc_schedule_request schedule;
     pc_schedule_format format;
+    bool is_dark; /* of the figure */
 } command_request;
 
 static bool parse_format(const char *text, pc_schedule_format *format) {
@@ -121,6 +124,7 @@ static bool take_option(void *request, int option, const char *value) {
     pc_error error = {0};
     if (option == FORMAT) return parse_format(value, &r->format);
     if (option == FIGURE) return r->schedule.figure = value, true;
+    if (option == DARK) return r->is_dark = true;
     pc_code code = option == ARGUMENT_OPERAND
                        ? pc_schedule_request_name(&r->schedule, value, &error)
                        : pc_schedule_request_set(&r->schedule, (pc_schedule_option)option, value, &error);
@@ -136,7 +140,7 @@ static int refuse(const pc_schedule_answer *a, const pc_error *error) {
 
 /* An answer that holds too much is shown, too. */
 static int show_answer(pc_schedule_answer *a, const command_request *r, pc_error *error) {
-    pc_code code = draw_answer(a, error);
+    pc_code code = draw_answer(a, r->is_dark, error);
     if (!code) code = pc_schedule_answer_write(a, r->format, stdout, error);
     if (code) return report(error);
     int status = pc_schedule_answer_check_memory(a, error) ? refuse(a, error) : EXIT_DONE;
@@ -146,6 +150,8 @@ static int show_answer(pc_schedule_answer *a, const command_request *r, pc_error
 static int answer_request(command_request *r) {
     pc_error error = {0};
     pc_schedule_answer a = {.does_not_fit = false};
+    if (r->is_dark && !r->schedule.figure)
+        return report_usage("--dark: nothing is drawn; expected it with --figure FILE");
     r->schedule.wants_block = r->format == PC_SCHEDULE_JSON || r->format == PC_SCHEDULE_BLOCK;
     if (pc_schedule_request_complete(&r->schedule, &error)) return report(&error);
     int status = pc_schedule_answer_find(&r->schedule, &a, &error) ? refuse(&a, &error) : show_answer(&a, r, &error);

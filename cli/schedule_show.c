@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-pc_code draw_answer(const pc_schedule_answer *a, pc_error *error) {
+pc_code draw_answer(const pc_schedule_answer *a, bool is_dark, pc_error *error) {
     char title[PC_SCHEDULE_NAME_SIZE + 64], subtitle[128];
     const pc_schedule *schedule = &a->schedule;
     if (!a->request.figure) return PC_OK;
@@ -25,6 +25,7 @@ pc_code draw_answer(const pc_schedule_answer *a, pc_error *error) {
                             .block = a->report.block,
                             .explains_block = a->given != NULL,
                             .memory = true,
+                            .is_dark = is_dark,
                             .memory_unit_bytes = a->report.microbatch_bytes,
                             .memory_unit = memory_unit};
     return pc_figure_timeline(&timeline, a->request.figure, error);

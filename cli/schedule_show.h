@@ -4,7 +4,7 @@
 
 #include "results/schedule/answer.h"
 
-/* Draws the figure, if one was asked for. */
-pc_code draw_answer(const pc_schedule_answer *a, pc_error *error);
+/* Draws the figure, if one was asked for; dark: light on a dark ground. */
+pc_code draw_answer(const pc_schedule_answer *a, bool is_dark, pc_error *error);
 
 #endif

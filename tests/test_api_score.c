@@ -139,7 +139,8 @@ static void test_texts(void **state) {
 
 static void test_bad_pictures(void **state) {
     const folder *at = *state;
-    static const char *const none[] = {"x=gpus"}, *const unknown[] = {"x=gpus", "y=mfu", "shape=round"};
+    static const char *const none[] = {"x=gpus"}, *const unknown[] = {"x=gpus", "y=mfu", "shape=round"},
+                             *const grey[] = {"x=gpus", "y=mfu", "dark=grey"};
     static const char *const no_value[] = {"x"}, *const column[] = {"x=microbatches", "y=no_such_column"};
     static const char *const good[] = {"x=microbatches", "y=iteration_s"};
     pipecast_error error = {0};
@@ -148,6 +149,8 @@ static void test_bad_pictures(void **state) {
     assert_int_equal(pipecast_results_draw(runs, none, 1, at->file, &error), PIPECAST_ERROR_INPUT);
     assert_string_equal(error.key, "y");
     assert_int_equal(pipecast_results_draw(runs, unknown, 3, at->file, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_results_draw(runs, grey, 3, at->file, &error), PIPECAST_ERROR_INPUT);
+    assert_string_equal(error.key, "dark");
     assert_int_equal(pipecast_results_draw(runs, no_value, 1, at->file, &error), PIPECAST_ERROR_INPUT);
     assert_int_equal(pipecast_results_draw(runs, column, 2, at->file, &error), PIPECAST_ERROR_INPUT);
     assert_int_equal(pipecast_results_draw(runs, good, 2, "picture.txt", &error), PIPECAST_ERROR_INPUT);

@@ -28,7 +28,7 @@ _pipecast_options() {
     score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --slices= --slice-times= --times= --vocab-times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
-            --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --help -h
+            --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --dark --help -h
         ;;
     figure)
         echo --output= -o= --list --run= --top= --x= --y= --series= --panels= --style= --published --scenario= --title= \

@@ -49,16 +49,16 @@ class Chart:
 
     # ---- by gnuplot ----
 
-    def _options(self) -> List[str]:
+    def _options(self, dark: bool = False) -> List[str]:
         given = {"x": self.x, "y": ",".join(self.y), "series": self.series, "panels": self.panels, "style": self.style,
-                 "title": self.title, "published": "true" if self.published else None}
+                 "title": self.title, "published": "true" if self.published else None, "dark": "true" if dark else None}
         return [f"{name}={value}" for name, value in given.items() if value]
 
-    def draw(self, path: Any) -> None:
-        """Draws it by gnuplot: .svg, .png or .pdf."""
+    def draw(self, path: Any, dark: bool = False) -> None:
+        """Draws it by gnuplot: .svg, .png or .pdf; dark: light on a dark ground."""
         if self._handle is None:
             raise InputError("a chart of a table that the library does not have; expected that of Results.chart")
-        options = self._options()
+        options = self._options(dark)
         draw(path, library.results_draw, self._handle, texts(options), len(options))
 
     def _repr_svg_(self) -> Optional[str]:

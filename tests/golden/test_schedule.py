@@ -506,6 +506,17 @@ class Schedule(Command):
             self.good("schedule", "zb-h1", "-p", "4", "-m", "8", "--figure", path)
             self.assertGreater(os.path.getsize(path), 2000)
 
+    def test_dark_figure(self):
+        """The page is dark, and not if nobody says so."""
+        pages = []
+        for option in ([], ["--dark"]):
+            path = pathlib.Path(self.path("d.svg"))
+            self.good("schedule", "1f1b", "-p", "2", "-m", "2", "--figure", str(path), *option)
+            pages.append("#171717" in path.read_text().lower())
+            path.unlink()
+        self.assertEqual(pages, [False, True])
+        self.bad(2, "--dark: nothing is drawn; expected it with --figure FILE", "schedule", "1f1b", "-p", "2", "-m", "2", "--dark")
+
     def test_bad_input(self):
         shape = ["-p", "4", "-m", "8"]
         cases = [

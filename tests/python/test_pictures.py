@@ -1,8 +1,10 @@
 """What shows itself in a notebook: well-formed, complete, and without the network."""
 import html
 import json
+import pathlib
 import re
 import shutil
+import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -95,6 +97,11 @@ class Charts(unittest.TestCase):
     @unittest.skipUnless(GNUPLOT, "no gnuplot")
     def test_by_gnuplot(self):
         self.assertIn("<svg", self.runs.chart("gpus", "mfu", series="schedule")._repr_svg_())
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "chart.svg"
+            for dark in (False, True):
+                self.runs.chart("gpus", "mfu").draw(path, dark=dark)
+                self.assertEqual("#171717" in path.read_text(encoding="utf-8").lower(), dark)
         with self.assertRaises(pipecast.InputError) as caught:
             self.runs.chart("gpus", "mfu", style="pie").draw("pie.svg")
         self.assertEqual(caught.exception.key, "style")
