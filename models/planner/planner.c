@@ -91,8 +91,9 @@ static void run_trial(const plan_search *search, plan_trial *trial, plan_done *d
 
 /* ---- rounds ---- */
 
-/* The first rounds are small: most often they already have the best plan, and what comes behind is ruled out. */
-enum { ROUND_LEAST = 16, ROUND_MOST = 256 };
+/* The first rounds are small: most often they already have the best plan, and what comes behind is ruled out. Later
+ * ones stay so: what one of a cut's plans takes rules others of the cut out, but not in its own round. */
+enum { ROUND_LEAST = 16, ROUND_MOST = 64 };
 
 typedef struct plan_round {
     const plan_search *search;

@@ -9,7 +9,8 @@
 
 /* An outline, and what it borrows. Shapes that differ in their state alone have it one after the other. */
 typedef struct plan_made {
-    int group; /* of variants */
+    int group;      /* of variants */
+    int64_t number; /* of the point that it is of */
     pc_iteration_spec spec;
     pc_outline outline; /* zeroed: none */
 } plan_made;
@@ -49,14 +50,17 @@ typedef struct shape_walk {
 
 /* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
  * finds the same. */
-static pc_code make_plan(shape_walk *walk, int64_t group) {
+static pc_code make_plan(shape_walk *walk, int64_t number, int64_t group) {
     const pc_plan_space *space = walk->search->space;
     plan_walker *walker = walk->walker;
     plan_made *made = &walker->made[pc_min(group, MADE - 1)];
+    bool is_there = made->outline.devices > 0 && made->number == number && walker->bounder.taken == &made->outline;
+    walk->made = made;
+    if (is_there) return PC_OK;
     if (made->group != group) pc_outline_free(&made->outline);
     made->group = (int)group;
+    made->number = number;
     made->spec = pc_plan_spec(space, &walk->choice);
-    walk->made = made;
     return plan_bounder_restate(&walker->bounder, space, walk->choice.base, &made->spec, &made->outline,
                                 &walker->error);
 }
@@ -182,7 +186,7 @@ static pc_code walk_overlaps(shape_walk *walk, int64_t group, int64_t of_group) 
         pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
         if (!is_planned) {
             walk->choice = choice;
-            code = make_plan(walk, group);
+            code = make_plan(walk, walk->number + variant, group);
             if (!code) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
             if (is_input(code)) code = PC_OK;
             if (code || is_hopeless(walk, walk->number + variant, least_ps)) break;
@@ -206,7 +210,7 @@ static pc_code walk_variants(shape_walk *walk) {
 
 /* Memory, and kernels alone, are those of every variant. */
 static pc_code bound_shape(shape_walk *walk, bool *may_fit) {
-    pc_code code = make_plan(walk, 0);
+    pc_code code = make_plan(walk, walk->number, 0);
     *may_fit = true;
     if (code) return is_input(code) ? PC_OK : code;
     walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
