@@ -86,13 +86,31 @@ static bool makes_up_gpus(const pc_plan_scenario *scenario, int64_t size) {
     return false;
 }
 
-/* All that divide the heads (of keys and values too, or the other way round) and stay where GPUs are joined best, and
- * make up the GPUs. */
+static int64_t least(const pc_choice_list *list) {
+    int64_t found = list->values[0].whole;
+    for (int i = 1; i < list->count; i++)
+        if (list->values[i].whole < found) found = list->values[i].whole;
+    return found;
+}
+
+/* Where GPUs are joined best. With fewer sequences than there are such nodes or domains, replicas leave GPUs over, and
+ * tp goes on beyond one until they do not. A goal tries numbers of GPUs that nobody listed, most of them too many. */
+static int64_t most_tp(const pc_plan_scenario *scenario) {
+    const pc_choice_list *gpus = &scenario->list[PC_CHOICE_GPUS];
+    int64_t most = gpus_together(scenario), all = largest(gpus), batch = least(&scenario->list[PC_CHOICE_GLOBAL_BATCH]);
+    bool is_of_goal = gpus->origin == PC_CHOICE_DEFAULT && gpus->count > 1;
+    while (!scenario->batch_follows_dp && !is_of_goal && most < all && batch < all / most) most *= 2;
+    return most;
+}
+
+/* All that divide the heads (of keys and values too, or the other way round) and make up the GPUs; over several nodes
+ * or domains whole ones. */
 static pc_code fill_tp(pc_plan_scenario *scenario, const part_counts *parts, pc_error *error) {
-    int64_t tp[PC_CHOICE_VALUES_MAX], most = gpus_together(scenario), gpus = largest(&scenario->list[PC_CHOICE_GPUS]);
+    int64_t tp[PC_CHOICE_VALUES_MAX], most = most_tp(scenario), gpus = largest(&scenario->list[PC_CHOICE_GPUS]);
+    int64_t together = gpus_together(scenario);
     int any = 1, count = 0;
     while (any < parts->most && !parts->is[any]) any++;
-    for (int64_t n = 1; n <= most && n <= gpus && count < PC_CHOICE_VALUES_MAX; n++)
+    for (int64_t n = 1; n <= most && n <= gpus && count < PC_CHOICE_VALUES_MAX; n += n < together ? 1 : together)
         if (n == 1 || (makes_up_gpus(scenario, n) && can_cut(scenario, n, any))) tp[count++] = n;
     return set_numbers(&scenario->list[PC_CHOICE_TP], tp, count, error);
 }
@@ -188,8 +206,8 @@ static pc_code fill_microbatch_size(pc_plan_scenario *scenario, pc_error *error)
 
 /* One of each sort: whole backward passes and split ones, one chunk and several, interleaved and in a V, known orders
  * and searched ones. Relatives that hold more for the same bubble (`gpipe`, `looped-bfs`, `eager-1f1b`) or idle more
- * (`gems`, `chimera`) are left out. So is what asks for two replicas or slices. Of those that search, the adaptive one of
- * a V stands for all others, which keep less memory, unless least memory is wanted. */
+ * (`gems`, `chimera`) are left out. So is what asks for two replicas or slices. Of those that search, the adaptive one
+ * of a V stands for all others, which keep less memory, unless least memory is wanted. */
 static pc_code fill_schedule(pc_plan_scenario *scenario, pc_error *error) {
     static const char *const names[] = {"1f1b",  "1f1b-interleaved", "zb-h1",     "zb-h2", "zb-interleaved", "zb-1p",
                                         "zb-2p", "v-adaptive",       "dualpipe-v"};

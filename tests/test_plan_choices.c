@@ -179,6 +179,104 @@ static void test_bad_exchanges_are_refused(void **state) {
     check_refused(word, 1, "plan.cp_comm_type[0]: ring: unknown word; expected one of p2p, all_gather, a2a, a2a+p2p");
 }
 
+/* ---- modules ---- */
+
+/* Each list of Megatron's modules is a plan of its own, whose command has its name; flash attention without a list of
+ * modules has nothing to recompute by `selective`, which is no point beside none. */
+static void test_lists_of_modules_are_plans(void **state) {
+    (void)state;
+    static const char *const names[] = {"none",          "selective:core_attn",     "selective:layernorm",
+                                        "selective:mlp", "selective:layernorm+mlp", "selective:core_attn+layernorm+mlp",
+                                        "full"};
+    enum { NAMES = sizeof names / sizeof *names };
+    char text[512] = "  tp: [2]\n  pp: [1]\n  recompute: [selective";
+    bool seen[NAMES] = {false};
+    for (int i = 0; i < NAMES; i++) snprintf(text + strlen(text), sizeof text - strlen(text), ", '%s'", names[i]);
+    snprintf(text + strlen(text), sizeof text - strlen(text), "]\n");
+    pc_plan_scenario *x = load_tiny(text, NULL, 0);
+    pc_plan_answer answer = run_all(x);
+    assert_int_equal(answer.log.points, NAMES);
+    assert_int_equal(answer.count, NAMES);
+    for (int64_t i = 0; i < answer.count; i++) {
+        const pc_plan_choice *choice = &answer.found[i].choice;
+        char words[512], name[PC_RECOMPUTATION_SIZE], wanted[PC_RECOMPUTATION_SIZE + 16];
+        pc_recomputation_write(
+            (pc_recomputation){choice->recompute, choice->recompute_layers, choice->recompute_modules}, name);
+        check_run(x, &answer.found[i], words);
+        snprintf(wanted, sizeof wanted, " recompute=%s ", name);
+        assert_non_null(strstr(words, wanted));
+        for (int k = 0; k < NAMES; k++) seen[k] = seen[k] || strcmp(name, names[k]) == 0;
+    }
+    /* `selective` stands first, and is the point that both it and `none` are */
+    for (int k = 1; k < NAMES; k++) assert_true(seen[k]);
+    pc_plan_answer_free(&answer);
+    pc_plan_scenario_free(x);
+}
+
+/* ---- tp over nodes ---- */
+
+static double best_of(const pc_plan_space *space, int *tp) {
+    pc_plan_request request = {.objectives = {PC_PLAN_THROUGHPUT}, .objective_count = 1, .top = 1, .threads = 1};
+    pc_plan_answer answer;
+    pc_error error;
+    if (pc_plan_run(space, &request, &answer, &error)) fail_msg("%s", error.message);
+    assert_int_equal(answer.count, 1);
+    double found = answer.found[0].iteration_s;
+    *tp = answer.found[0].choice.tp;
+    pc_plan_answer_free(&answer);
+    return found;
+}
+
+/* 64 GPUs are 8 nodes. With as many sequences or more tp ends at a node; with 2, 8 < 64 / 2: 16 and 32 are tried, not
+ * 64, for there are as many sequences as groups of 32. */
+static void test_tp_goes_over_nodes_where_sequences_are_few(void **state) {
+    (void)state;
+    static const char *const batches[] = {"setting.global_batch=2", "setting.global_batch=8"};
+    for (int i = 0; i < 2; i++) {
+        const char *const sets[] = {batches[i], "setting.gpus=64", "setting.model.heads=64",
+                                    "setting.model.kv_heads=64", "setting.model.hidden=2048"};
+        pc_plan_scenario *x = load_tiny("", sets, 5);
+        if (i == 0)
+            ASSERT_LIST(pc_plan_scenario_space(x)->tp, 1, 2, 4, 8, 16, 32);
+        else
+            ASSERT_LIST(pc_plan_scenario_space(x)->tp, 1, 2, 4, 8);
+        pc_plan_scenario_free(x);
+    }
+}
+
+/* The best plan without a list of tp is that with all of them, on networks as they are and as fast as NVLink. */
+static void test_default_tp_holds_the_best(void **state) {
+    (void)state;
+    static const int64_t all[] = {1, 2, 4, 8, 16, 32};
+    static const char *const machines[] = {"setting.machine=dgx-a100", "setting.machine=dgx-h100"};
+    int over = 0, within = 0;
+    for (int i = 0; i < 16; i++) {
+        static const char *const batches[] = {"setting.global_batch=1", "setting.global_batch=2",
+                                              "setting.global_batch=4", "setting.global_batch=32"};
+        const char *const sets[] = {machines[i % 2],
+                                    batches[i / 4],
+                                    "setting.gpus=32",
+                                    "setting.model.heads=32",
+                                    "setting.model.kv_heads=32",
+                                    "setting.model.hidden=4096",
+                                    "setting.model.layers=8"};
+        pc_plan_scenario *x = load_tiny("  recompute: [none]\n", sets, 7);
+        pc_plan_space space = *pc_plan_scenario_space(x);
+        pc_plan_base base = space.bases[0];
+        pc_machine *machine = &base.spec.machine;
+        int tp, other;
+        if (i / 2 % 2) machine->network.bandwidth_bytes_per_s = machine->domain.bandwidth_bytes_per_s;
+        space.bases = &base;
+        double found = best_of(&space, &tp);
+        space.tp = (pc_plan_list){all, 6};
+        assert_true(found == best_of(&space, &other));
+        over += tp > 8;
+        within += tp <= 8;
+        pc_plan_scenario_free(x);
+    }
+    assert_true(over > 0 && within > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exchanges_are_listed),
@@ -186,6 +284,9 @@ int main(void) {
         cmocka_unit_test(test_a_list_is_said_over_the_setting),
         cmocka_unit_test(test_exchanges_are_an_axis),
         cmocka_unit_test(test_bad_exchanges_are_refused),
+        cmocka_unit_test(test_lists_of_modules_are_plans),
+        cmocka_unit_test(test_tp_goes_over_nodes_where_sequences_are_few),
+        cmocka_unit_test(test_default_tp_holds_the_best),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
 }
