@@ -104,10 +104,13 @@ static pc_code place_passes(work *w, pc_error *error) {
     pc_beside *beside = w->beside;
     int64_t first = 0, count = find_iteration(w->run, beside->iteration, &first);
     pc_time origin = INT64_MAX;
+    if (beside->iteration < 0 || beside->iteration >= w->run->iterations)
+        return pc_error_set(error, PC_ERROR_INPUT, "there is no iteration %d; expected 1 to the traces' %d",
+                            beside->iteration + 1, w->run->iterations);
     if (count != w->trace->pass_count)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "iteration %d has %" PRId64 " passes; expected %" PRId64 ", as the run has",
-                            beside->iteration, count, w->trace->pass_count);
+                            beside->iteration + 1, count, w->trace->pass_count);
     for (int64_t i = 0; i < count; i++) beside->end_ps[i] = PC_TIME_NOT_GIVEN;
     for (int64_t i = first; i < first + count; i++)
         if (w->run->passes[i].start_ps < origin) origin = w->run->passes[i].start_ps;

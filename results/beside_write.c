@@ -112,8 +112,8 @@ static void add_json(const pc_beside *b, const char *name, pc_text *text) {
     list_steps(b, steps);
     pc_text_printf(text, "{\"run\":");
     pc_text_add_json(text, name);
-    pc_text_printf(text, ",\"time_unit\":\"ms\",\"iteration\":%d,\"iterations\":%d,\"saw_messages\":%s,", b->iteration,
-                   b->iterations, b->has_messages ? "true" : "false");
+    pc_text_printf(text, ",\"time_unit\":\"ms\",\"iteration\":%d,\"iterations\":%d,\"saw_messages\":%s,",
+                   b->iteration + 1, b->iterations, b->has_messages ? "true" : "false");
     add_number(text, "simulated", in_ms(b->simulated_ps));
     pc_text_add(text, ",", 1);
     add_number(text, "measured", in_ms(b->measured_ps));

@@ -153,6 +153,12 @@ static void test_rules(void **state) {
            "--attention-backend unfused --transformer-impl local",
            {"recompute", "full"}, {"recompute_method", "block"}, {"recompute_layers", "3"},
            {"model.attention", "materialised"});
+    /* Weight gradients wait in pairs of passes, which need chunks. */
+    EXPECT("x" MODEL "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 2 --num-experts 8 "
+           "--expert-model-parallel-size 2 --global-batch-size 16 --overlap-moe-expert-parallel-comm "
+           "--delay-wgrad-compute",
+           {"schedule", "1f1b-interleaved-overlap"}, {"overlap.delay_wgrad_compute", "true"});
+    EXPECT("x" MODEL "--delay-wgrad-compute", {"overlap.delay_wgrad_compute", NULL});
     EXPECT("x" MODEL "--optimizer-cpu-offload --optimizer-offload-fraction 0.5 --cuda-graph-impl local "
            "--cuda-graph-scope attn",
            {"offload", "optimizer"}, {"optimizer_offload_fraction", "0.5"}, {"cuda_graph_impl", "local"},

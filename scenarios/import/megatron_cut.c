@@ -135,9 +135,15 @@ static void limit_muon(pc_megatron_reader *r) {
 
 /* Pairs of F and BW need a schedule that has them. */
 static void take_pairs(pc_megatron_reader *r) {
-    if (!pc_imported_get(r->import, "overlap.moe_expert_parallel_comm")) return;
-    if (pc_imported_get(r->import, "chunks")) return set(r, "schedule", "virtual stages", "1f1b-interleaved-overlap");
+    bool is_on = pc_imported_get(r->import, "overlap.moe_expert_parallel_comm");
+    if (is_on && pc_imported_get(r->import, "chunks"))
+        return set(r, "schedule", "virtual stages", "1f1b-interleaved-overlap");
+    if (pc_imported_get(r->import, "overlap.delay_wgrad_compute"))
+        pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED,
+                         "weight gradients apart from the backward pass without pairs of passes (delay-wgrad-compute)");
+    pc_imported_clear(r->import, "overlap.delay_wgrad_compute");
     pc_imported_clear(r->import, "overlap.moe_expert_parallel_comm");
+    if (!is_on) return;
     pc_imported_note(r->import, PC_IMPORT_NOT_MODELLED,
                      "overlap of experts' communication without virtual stages (overlap-moe-expert-parallel-comm)");
 }

@@ -107,6 +107,7 @@ class Compare(unittest.TestCase):
         paths = self.traces("both", "zb-h1", iterations=3)
         said = self.compare("zb-h1", paths, "--iteration", "3")
         self.assertRegex(said, r"\Abase.zb-h1: iteration 3 of 3, from the first pass to the last\n")
+        self.assertEqual(json.loads(self.compare("zb-h1", paths, "--iteration", "3", "--format", "json"))["iteration"], 3)
         self.assertRegex(said, r"\n  measured +[\d.]+ ms, \+\d+\.\d%\n")
         self.assertEqual(len(re.findall(r"(?m)^ +\d  ", said)), 4)
 
@@ -121,7 +122,7 @@ class Compare(unittest.TestCase):
     def test_refusals(self):
         paths = self.traces("both", "zb-h1")
         for arguments, says in (((paths[:3],), "3 traces for 4 devices"),
-                                ((paths, "--iteration", "2"), "iteration"),
+                                ((paths, "--iteration", "2"), "there is no iteration 2; expected 1 to the traces' 1"),
                                 ((paths, "--tolerance", "0.1"), "are of two results files"),
                                 ((paths, "--figure", "x.gif"), "svg")):
             self.assertIn(says, self.compare("zb-h1", *arguments, status=2))
