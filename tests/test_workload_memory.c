@@ -2,6 +2,7 @@
  * time.
  */
 #include "models/workload/activation_memory.h"
+#include "models/workload/slice.h"
 #include "tests/random_frozen.h"
 #include "tests/random_model.h"
 
@@ -505,6 +506,39 @@ static void test_boundary(void **state) {
     assert_int_equal(pc_boundary_bytes(&model, &cut, false), 2 * 128 * 3 * 96 / 4);
 }
 
+/* Of t tokens a rank, where e ranks share experts out and c cut one, an all-gather has t e c rows of h in 16 bits. An
+ * all-to-all has the rows that the rank's own tokens make. Both have beside them the rows of its experts. These and a
+ * gathered sequence, whichever is more, are there in turn. Layers without experts dispatch nothing, nor does one rank.
+ */
+static void test_dispatched_tokens(void **state) {
+    (void)state;
+    test_random random = {31};
+    long exchanged = 0;
+    for (long i = 0; i < test_cases(200, 2000); i++) {
+        pc_model model = random_model(&random);
+        pc_cut cut = random_cut(&random, &model);
+        random_experts(&random, &model, &cut);
+        pc_part part = {.layers = 3, .expert_layers = 2}, dense = {.layers = 3};
+        const pc_slice slice = pc_slice_of(&model, &cut);
+        const pc_expert_slice x = slice.experts;
+        cut.dispatcher = PC_DISPATCHER_DEEPEP;
+        int64_t without = activation_of(&model, &cut, &part, false).working;
+        int64_t of_dense = activation_of(&model, &cut, &dense, false).working;
+        wide gathered = cut.tp > 1 && cut.sequence_parallel ? 2 * (wide)slice.tokens * model.hidden : 0;
+        if (cut.tp_inputs == PC_TP_INPUTS_GATHERED) gathered *= 2;
+        for (int d = 0; d < 2; d++) {
+            cut.dispatcher = d ? PC_DISPATCHER_ALLTOALL : PC_DISPATCHER_ALLGATHER;
+            wide came = d ? (x.ranks > 1 ? x.sent : 0) : (x.ranks * x.cut > 1 ? (wide)x.tokens * x.ranks * x.cut : 0);
+            wide rows = came > 0 ? 2 * (came + x.held_rows) * model.hidden : 0;
+            wide more = rows > gathered ? rows - gathered : 0;
+            assert_wide_equal(activation_of(&model, &cut, &part, false).working - without, more);
+            assert_wide_equal(activation_of(&model, &cut, &dense, false).working, of_dense);
+            exchanged += more > 0;
+        }
+    }
+    assert_true(exchanged > 20);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_2),
@@ -527,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_zero_of_narrow_gradients),
         cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_dispatched_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -350,10 +350,27 @@ pc_wide pc_working_on_context(const pc_slice *x) {
 
 /* A gathered sequence stands in one buffer, matrix after matrix; in two where inputs are kept gathered
  * (pc_tp_inputs). */
-pc_wide pc_gathered_sequence(const pc_slice *slice) {
+static pc_wide gathered_sequence(const pc_slice *slice) {
     pc_wide buffer = 2 * (pc_wide)slice->tokens * slice->hidden;
     if (!slice->is_sequence_cut) return 0;
     return slice->keeps_gathered ? 2 * buffer : buffer;
+}
+
+/* Rows that a dispatcher's collective has on this rank, of all whose experts are shared out: the tokens of all of them,
+ * or what its own tokens make. What the buffers of the others have is not counted. */
+static pc_wide dispatched_rows(const pc_expert_slice *x, pc_dispatcher dispatcher) {
+    if (x->ranks * x->cut < 2) return 0;
+    if (dispatcher == PC_DISPATCHER_ALLGATHER) return (pc_wide)x->tokens * x->cut * x->ranks;
+    return dispatcher == PC_DISPATCHER_ALLTOALL && x->ranks > 1 ? x->sent : 0;
+}
+
+/* In the backward pass the gradient of what the experts put out comes so, and the rows that are made of it stand beside
+ * it (Megatron-LM's token_dispatcher.py: combine and unpermute of MoEAllGatherTokenDispatcher and
+ * MoEAlltoAllTokenDispatcher). F has no more. No matrix works on a gathered sequence then. */
+pc_wide pc_working_on_tokens(const pc_slice *slice, const pc_cut *cut, const pc_part *part) {
+    pc_wide rows = part->expert_layers > 0 ? dispatched_rows(&slice->experts, cut->dispatcher) : 0;
+    pc_wide exchanged = rows > 0 ? 2 * (rows + slice->experts.held_rows) * slice->hidden : 0;
+    return pc_max(gathered_sequence(slice), exchanged);
 }
 
 /* The largest tensor of a loss: logits in fp32, or in 16 bits, of a piece if it has pieces. */
@@ -392,9 +409,10 @@ pc_working_sums pc_working_sums_of(const pc_model *model, const pc_slice *slice,
 }
 
 /* Of the loss, or of the layers' recomputation, whichever is more. */
-static pc_wide working_bytes(const pc_slice *slice, const pc_part *part, const pc_working_sums *sums) {
+static pc_wide working_bytes(const pc_slice *slice, const pc_cut *cut, const pc_part *part,
+                             const pc_working_sums *sums) {
     pc_wide of_context = part->layers > 0 ? pc_working_on_context(slice) : 0;
-    return sums->layers + sums->loss + pc_gathered_sequence(slice) + of_context;
+    return sums->layers + sums->loss + pc_working_on_tokens(slice, cut, part) + of_context;
 }
 
 /* While a slice's B is under way, the gradients of the keys and values before it, of all layers: they are summed until
@@ -488,7 +506,7 @@ pc_code pc_part_activations(const pc_model *model, const pc_cut *cut, const pc_p
     for (int i = 0; i < 2; i++) b_frees += pc_max(ends[i].whole - ends[i].w_needs, 0);
     const pc_working_sums sums =
         pc_working_sums_of(model, &x, cut, part, pc_working_on_layers(&layer, &ends[1], part, forms));
-    pc_wide working = working_bytes(&x, part, &sums);
+    pc_wide working = working_bytes(&x, cut, part, &sums);
     working += pc_gradients_of_earlier(&x, part);
     if (sum > INT64_MAX || working > INT64_MAX)
         return pc_error_set(error, PC_ERROR_INPUT,

@@ -70,7 +70,7 @@ pc_working_bytes pc_part_working_of(const pc_model *model, const pc_cut *cut, co
         pc_working_sums_of(model, &slice, cut, part, pc_working_on_layers(&layer, &ends[1], part, forms));
     pc_working_bytes found = {.recomputation = (int64_t)of.layers,
                               .loss = (int64_t)of.loss,
-                              .sequence = (int64_t)pc_gathered_sequence(&slice),
+                              .sequence = (int64_t)pc_working_on_tokens(&slice, cut, part),
                               .context = (int64_t)((part->layers > 0 ? pc_working_on_context(&slice) : 0) +
                                                    pc_gradients_of_earlier(&slice, part))};
     found.copies = sums->working - found.recomputation - found.loss - found.sequence - found.context;

@@ -16,9 +16,10 @@ typedef struct pc_part_kinds {
 pc_part_kinds pc_part_kinds_of(const pc_model *model, const pc_cut *cut, const pc_part *part, pc_pass_forms forms,
                                const pc_part_activation *sums);
 
-/* What `working` of a part is, and adds up to it: layers' recomputation, or the loss, whichever needs more, the other
- * being 0; the gathered sequence; what context parallelism's attention works with; layers on their way to the host.
- * Where the loss cannot use what layers have freed (pc_loss_buffers), that stands in place of their recomputation. */
+/* What `working` of a part is, and adds up to it. Layers' recomputation, or the loss, whichever needs more, the other
+ * being 0. The gathered sequence or dispatched tokens. What context parallelism's attention works with; and layers on
+ * their way to the host. Where the loss cannot use what layers have freed (pc_loss_buffers), that stands in place of
+ * their recomputation. */
 typedef struct pc_working_bytes {
     int64_t recomputation, loss, sequence, context, copies;
 } pc_working_bytes;

@@ -74,6 +74,6 @@ pc_working_sums pc_working_sums_of(const pc_model *model, const pc_slice *slice,
 
 pc_wide pc_working_on_context(const pc_slice *slice);
 pc_wide pc_gradients_of_earlier(const pc_slice *slice, const pc_part *part);
-pc_wide pc_gathered_sequence(const pc_slice *slice);
+pc_wide pc_working_on_tokens(const pc_slice *slice, const pc_cut *cut, const pc_part *part);
 
 #endif
