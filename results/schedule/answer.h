@@ -24,6 +24,7 @@ extern "C" {
 typedef struct pc_schedule_answer {
     pc_schedule_request request;   /* what was asked, as it was understood; its texts are those of the one given */
     bool does_not_fit;             /* with an error: whether that is a memory limit that is too little */
+    double enough;                 /* then the limit that would do, in the unit of limits; 0: it is not known */
     const pc_generator *generator; /* NULL for a schedule from a file */
     double *slice_shares;          /* the request's units.slice_times */
     double *limit; /* a number a device, in microbatches (of measured passes: GiB) of activations; infinite: none */

@@ -3,6 +3,7 @@
 
 #include "engine/alloc.h"
 #include "models/schedule/dependencies.h"
+#include "scenarios/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +29,11 @@ static pc_code read_limit(const pc_schedule_request *r, const char *word, int de
     if (pc_schedule_counts_bytes(r)) return pc_schedule_read_size(r, word, device, limit, error);
     *limit = strtod(word, &end);
     if (end != word && *end == '\0' && *limit >= 0.0) return PC_OK; /* not a NaN either */
+    if (r->times_file && end != word && !pc_parse_size(word, &(int64_t){0}, NULL))
+        return pc_schedule_refuse(r, PC_ASK_MEMORY_LIMIT, error,
+                                  "%s, but the file of passes has no activation; expected a number of microbatches, or "
+                                  "activation: in the file",
+                                  word);
     return pc_schedule_refuse(r, PC_ASK_MEMORY_LIMIT, error, "'%s'; expected a number from 0 up, or one a device",
                               word);
 }
@@ -82,9 +88,10 @@ pc_code pc_schedule_read_limits(pc_schedule_answer *a, int devices, pc_error *er
 /* ---- refusing ---- */
 
 /* Of measured passes the limit is of all that a device holds. */
-static pc_code refuse_bytes(const pc_schedule_answer *a, int device, double enough, pc_error *error) {
+static pc_code refuse_bytes(pc_schedule_answer *a, int device, double enough, pc_error *error) {
     int64_t held = a->report.held_bytes && a->report.held_bytes[device] > 0 ? a->report.held_bytes[device] : 0;
     double held_gib = pc_schedule_answer_memory(a, held);
+    a->enough = enough + held_gib;
     return pc_schedule_refuse(&a->request, PC_ASK_MEMORY_LIMIT, error,
                               "%s is too little for %s: device %d needs %.4g GiB for activations and holds %.4g GiB "
                               "beside; expected at least %.4gGiB",
@@ -94,6 +101,7 @@ static pc_code refuse_bytes(const pc_schedule_answer *a, int device, double enou
 pc_code pc_schedule_refuse_limit(pc_schedule_answer *a, int device, double enough, pc_error *error) {
     char least[32], where[48] = ""; /* as many digits as it takes to be accepted */
     a->does_not_fit = true;
+    a->enough = enough;
     if (pc_schedule_counts_bytes(&a->request)) return refuse_bytes(a, device, enough, error);
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(least, sizeof least, "%.*g", digits, enough);

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -85,6 +86,25 @@ class Measured(unittest.TestCase):
         self.assertEqual(again["span"], self.schedule("best", "-m", "9", "--times", self.times)["span"])
         self.assertIn("no schedule of these stages holds at most 31GiB",
                       self.schedule("best", "-m", "9", "--times", self.times, "--memory-limit", "31GiB", status=1))
+
+    def test_best_tells_what_is_wrong_from_what_does_not_fit(self):
+        limit = 31.0  # what it names is the least that some device needs of some schedule: never more than does
+        for _ in range(6):
+            done = run("schedule", "best", "-m", "9", "--times", self.times, "--memory-limit", f"{limit}GiB")
+            if done.returncode == 0:
+                break
+            least = float(re.search(r"expected at least ([0-9.]+)GiB, or other stages", done.stderr).group(1))
+            self.assertGreater(least, limit)
+            limit = least
+        self.assertEqual((done.returncode, limit <= 34), (0, True), done.stderr)
+        self.assertIn("'abc'", self.schedule("best", "-m", "9", "--times", self.times, "--memory-limit", "abc", status=2))
+        self.assertIn("for 7 devices; expected one stage a device",
+                      self.schedule("best", "-m", "9", "-p", "7", "--times", self.times, status=2))
+        without = self.folder / "without.yaml"
+        without.write_text("stages:\n" + 2 * "  - {F: 2 ms, B: 3 ms, W: 2 ms}\n")
+        for name in ("best", "1f1b"):
+            self.assertIn("60GiB, but the file of passes has no activation",
+                          self.schedule(name, "-m", "9", "--times", str(without), "--memory-limit", "60GiB", status=2))
 
     def test_scatter_is_the_files(self):
         """Over all passes 0.1^2 of 10 ms in 93 ms: 0.0328; without a file's scatter there is none to draw."""
