@@ -1,8 +1,11 @@
 #include "cli/run_flags.h"
 
+#include "scenarios/library.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 const run_flag *run_flags(void) {
     static run_flag flags[PC_SETTING_FLAGS_MAX + 1]; /* the last stays without a name */
@@ -98,6 +101,13 @@ bool run_flags_rival(const run_flag *one, const run_flag *other) {
            (strcmp(one->key, rivals[1]) == 0 && strcmp(other->key, rivals[0]) == 0);
 }
 
+/* "my model", which is no name of the library and lies in the current folder: a path as "./my model" is. */
+static bool is_file_of_model(const run_flag *flag, const char *value) {
+    struct stat status;
+    bool is_name = strcmp(flag->name, "model") == 0 && *value && !pc_library_is_path(value);
+    return is_name && !pc_library_find(PC_LIBRARY_MODELS, value) && stat(value, &status) == 0;
+}
+
 char *run_flag_set(const run_flag *flag, const char *value) {
     if (is_of_layouts(flag)) return set_of_layouts(flag, value);
     bool is_list = run_flag_is_list(flag, value);
@@ -106,7 +116,7 @@ char *run_flag_set(const run_flag *flag, const char *value) {
     if (set && is_list)
         snprintf(set, size, "sweep.%s=[%s]", flag->sweep, value);
     else if (set)
-        snprintf(set, size, "setting.%s=%s", flag->key, value);
+        snprintf(set, size, "setting.%s=%s%s", flag->key, is_file_of_model(flag, value) ? "./" : "", value);
     return set;
 }
 

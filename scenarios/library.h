@@ -9,6 +9,7 @@
 #include "models/machine/machine.h"
 #include "models/workload/model.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -36,6 +37,9 @@ const pc_library_file *pc_library_files(pc_library_kind kind, int *count);
 
 /* NULL if there is none of that name. */
 const pc_library_file *pc_library_find(pc_library_kind kind, const char *name);
+
+/* Whether it names a file or a folder, and nothing in the library: it has a '/', or ends in ".yaml" or ".json". */
+bool pc_library_is_path(const char *name);
 
 enum { PC_TITLE_SIZE = 256 };
 

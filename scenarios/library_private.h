@@ -17,9 +17,6 @@
 extern const pc_library_file *const pc_library_embedded[PC_LIBRARY_KINDS];
 extern const int pc_library_embedded_count[PC_LIBRARY_KINDS];
 
-/* Whether it names a file or a folder, and nothing in the library: it has a '/', or ends in ".yaml" or ".json". */
-bool pc_library_is_path(const char *name);
-
 /* A text of the library or of a file, and where the names in it count from. */
 typedef struct pc_library_text {
     pc_tree tree;

@@ -58,11 +58,15 @@ static size_t lines_before(const pc_source *source, size_t offset) {
 static pc_code refuse_syntax(const builder *build, const yaml_parser_t *parser) {
     if (parser->error == YAML_MEMORY_ERROR) return pc_error_no_memory(build->error);
     char problem[256];
-    snprintf(problem, sizeof problem, "not YAML: %s%s%s", parser->problem ? parser->problem : "cannot be read",
+    const char *name = build->tree->source.name, *language = "YAML";
+    size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".json") == 0) language = "JSON";
+    snprintf(problem, sizeof problem, "not %s: %s%s%s", language, parser->problem ? parser->problem : "cannot be read",
              parser->context ? " " : "", parser->context ? parser->context : "");
     size_t line = parser->error == YAML_READER_ERROR ? lines_before(&build->tree->source, parser->problem_offset)
                                                      : parser->problem_mark.line;
-    return refuse_line(build, line, problem, "one YAML document in UTF-8");
+    return refuse_line(build, line, problem,
+                       *language == 'J' ? "one JSON document in UTF-8" : "one YAML document in UTF-8");
 }
 
 static pc_code refuse(const pc_tree *tree, unsigned line, const char *path, pc_error *error, const char *format,

@@ -121,8 +121,8 @@ class Bad(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "a.json").write_text("{")
             (pathlib.Path(folder) / "a.sh").write_text("echo\n")
-            self.refused("a.json:2: not YAML", "import", "hf", "a.json", folder=folder)
-            self.refused("a.json:2: not YAML", "run", "--model", "./a.json", "--machine", "dgx-h100", folder=folder)
+            self.refused("a.json:2: not JSON", "import", "hf", "a.json", folder=folder)
+            self.refused("a.json:2: not JSON", "run", "--model", "./a.json", "--machine", "dgx-h100", folder=folder)
             self.refused("no arguments", "run", "--megatron", "a.sh", folder=folder)
             self.refused("No such file", "import", "megatron", "none.sh", folder=folder)
             self.refused("2 files; expected one", "import", "hf", "a.json", "a.sh", folder=folder)
@@ -137,6 +137,21 @@ class Bad(unittest.TestCase):
             (pathlib.Path(folder) / "a.json").write_text(config)
             self.refused(message, "import", "hf", "a.json", folder=folder)
             self.refused(message, "run", "--model", "a.json", "--machine", "dgx-h100", "--gpus", 8, folder=folder)
+
+    def test_a_folder_of_the_current_one(self):
+        """Without a '/' too; but a name of the library stays that."""
+        config = ('{"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "vocab_size": 1000,'
+                  ' "intermediate_size": 128, "max_position_embeddings": 128}')
+        asked = ("--machine", "dgx-h100", "--gpus", 8, "--global-batch", 8)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("my model", "llama3-8b"):
+                (pathlib.Path(folder) / name).mkdir()
+                (pathlib.Path(folder) / name / "config.json").write_text(config)
+            code, out, error = pipecast("run", "--model", "my model", *asked, folder=folder)
+            self.assertIn(code, (0, 1), error)
+            self.assertIn("model my_model", out)
+            self.assertIn("8.03B parameters", pipecast("run", "--model", "llama3-8b", *asked, folder=folder)[1])
+            self.refused("no such model in the library", "run", "--model", "no model", *asked, folder=folder)
 
     def test_values_and_sorts(self):
         with tempfile.TemporaryDirectory() as folder:
