@@ -97,7 +97,7 @@ class Measured(unittest.TestCase):
             self.assertGreater(least, limit)
             limit = least
         self.assertEqual((done.returncode, limit <= 34), (0, True), done.stderr)
-        self.assertIn("'abc'", self.schedule("best", "-m", "9", "--times", self.times, "--memory-limit", "abc", status=2))
+        self.assertIn("abc: not a number", self.schedule("best", "-m", "9", "--times", self.times, "--memory-limit", "abc", status=2))
         self.assertIn("for 7 devices; expected one stage a device",
                       self.schedule("best", "-m", "9", "-p", "7", "--times", self.times, status=2))
         without = self.folder / "without.yaml"
