@@ -327,7 +327,7 @@ static int32_t graphs_of(const pc_setting *setting) {
     int64_t scope = pc_setting_whole(setting, PC_KEY_CUDA_GRAPH_SCOPE, 0);
     if (impl == NONE) return 0;
     if (impl == FULL_ITERATION || (impl == LOCAL && scope & PC_GRAPHS_ITERATION)) return PC_GRAPHS_ITERATION;
-    return scope ? (int32_t)(scope & PC_GRAPHS_LAYER) : (int32_t)PC_GRAPHS_LAYER;
+    return scope ? (int32_t)(scope & (PC_GRAPHS_LAYER | PC_GRAPHS_ROUTER)) : (int32_t)PC_GRAPHS_LAYER;
 }
 
 /* Types are the first dispatchers, and `flex` is the first of its kernels. */

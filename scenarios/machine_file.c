@@ -55,6 +55,8 @@ static const number_rule profile_rules[] = {
     {"profile.kernel", TIME, true, offsetof(pc_gpu, kernel_s)},
     {"profile.call", TIME, false, offsetof(pc_gpu, call_s)},
     {"profile.launch", TIME, true, offsetof(pc_gpu, launch_s)},
+    {"profile.module", TIME, false, offsetof(pc_gpu, module_s)},
+    {"profile.expert", TIME, false, offsetof(pc_gpu, expert_s)},
     {"profile.estimated_error", SHARE, true, offsetof(pc_gpu, estimated_error)},
 };
 

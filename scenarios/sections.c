@@ -148,6 +148,7 @@ const pc_key pc_software_keys[] = {PC_KEY_RECOMPUTE,
                                    PC_KEY_EXP_AVG_DTYPE,
                                    PC_KEY_EXP_AVG_SQ_DTYPE,
                                    PC_KEY_STEP,
+                                   PC_KEY_HOST_MODULES,
                                    PC_KEY_PASS_OVERHEAD,
                                    PC_KEY_OVERHEAD,
                                    PC_KEY_SEQUENCE_PARALLEL};

@@ -111,6 +111,8 @@ static void change_gpu(pc_gpu *gpu, thing what, double factor) {
     if (what == MEMORY_RATE) gpu->memory_bytes_per_s *= factor;
     if (what == LAUNCH) {
         gpu->launch_s *= factor;
+        gpu->module_s *= factor;
+        gpu->expert_s *= factor;
         gpu->kernel_s *= factor;
     }
 }

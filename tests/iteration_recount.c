@@ -95,6 +95,16 @@ static double wait_s(const recount *of, const pc_operation *o) {
     return pc_max(whole_s(of, o) - of->cost.kernel(of->cost.self, o + 1).seconds, 0);
 }
 
+/* Of an eager program an operation takes module_s, and each further expert expert_s; at least a launch each. */
+static double host_s(const recount *of, const pc_operation *o) {
+    const pc_gpu *gpu = &of->spec->machine.gpu;
+    double launch = of->cost.launch_s, seconds = (double)o->launches * launch;
+    if (!of->spec->counts_modules || launch <= 0 || o->launches == 0) return seconds;
+    if (!o->is_within) seconds += pc_max(gpu->module_s - launch, 0);
+    if (o->is_by_expert) seconds += (double)(o->launches - 1) * pc_max(gpu->expert_s - launch, 0);
+    return seconds;
+}
+
 /* From a layer's dispatch on the host has launched nothing ahead: it waits for a copy, then launches one operation
  * after the other. Each begins when it is launched and the one before it is over. Seconds that the GPU idles. */
 static double idle_behind_s(const recount *of, const pc_operations *list, int first) {
@@ -103,7 +113,7 @@ static double idle_behind_s(const recount *of, const pc_operations *list, int fi
     for (int i = first; i < list->count && list->list[i].repeat == list->list[first].repeat; i++) {
         const pc_operation *o = &list->list[i];
         if (o->role != PC_GEMM_FORWARD) break;
-        launched += o->launches * gpu->launch_s;
+        launched += host_s(of, o);
         idle += pc_max(launched - over, 0);
         over = pc_max(launched, over) + whole_s(of, o);
     }
@@ -129,7 +139,7 @@ static double pass_s(const recount *of, int device, int chunk, pc_pass_kind kind
             waits += repeat * wait_s(of, o);
         else
             kernels += repeat * of->cost.kernel(of->cost.self, o).seconds;
-        launches += repeat * (double)o->launches * of->cost.launch_s;
+        launches += repeat * host_s(of, o);
         if (is_waited_for(of, o)) waits += repeat * idle_behind_s(of, &list, i);
     }
     return pc_max(kernels + waits, launches) * (1 + of->spec->pass_overhead) *

@@ -111,20 +111,8 @@ static void test_who_waits(void **state) {
     assert_near(of("mixtral-8x7b", 1, "  zero: 3\n", 1e-2).f_s, 0);
 }
 
-/* What an H100's host takes, from its file: a call is no faster than a launch. */
-static void test_calls(void **state) {
-    (void)state;
-    pc_gpu gpu = {.launch_s = 5e-6, .call_s = 2e-6};
-    pc_operation x = {.launches = 9};
-    assert_near(pc_host_operation_s(&gpu, &x), 9 * 5e-6);
-    gpu.call_s = 13.5e-6;
-    assert_near(pc_host_operation_s(&gpu, &x), 13.5e-6 + 8 * 5e-6);
-    x.launches = 0;
-    assert_near(pc_host_operation_s(&gpu, &x), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_slow_host), cmocka_unit_test(test_fast_host),
-                                       cmocka_unit_test(test_who_waits), cmocka_unit_test(test_calls)};
+                                       cmocka_unit_test(test_who_waits)};
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
 }

@@ -14,6 +14,14 @@ static void check_near(double found, double expected, double relative, const pc_
              spec->cut.tp, spec->cut.pp, spec->cut.dp, spec->cut.zero);
 }
 
+/* From one that launches as fast as can be to one that runs Python for everything. */
+static void random_host(test_random *random, pc_iteration_spec *spec) {
+    spec->machine.gpu.launch_s *= (double)test_between(random, 0, 12);
+    spec->counts_modules = test_between(random, 0, 1) > 0;
+    spec->machine.gpu.module_s = 1e-6 * (double)test_between(random, 0, 200);
+    spec->machine.gpu.expert_s = 1e-6 * (double)test_between(random, 0, 50);
+}
+
 /* Times are rounded to whole picoseconds, a few thousand times. From bound by kernels to bound by launches. */
 static void test_agrees_with_a_recount(void **state) {
     (void)state;
@@ -21,7 +29,7 @@ static void test_agrees_with_a_recount(void **state) {
     long folded = 0;
     for (long i = 0; i < test_cases(60, 800); i++) {
         pc_iteration_spec spec = random_spec(&random);
-        spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
+        random_host(&random, &spec);
         folded += random_folded_experts(&random, &spec);
         pc_iteration iteration = run_spec(&spec);
         check_near(iteration.iteration_s, recount_iteration(&spec), 1e-7, &spec);
@@ -164,7 +172,7 @@ static void test_operations_alone_are_the_pass(void **state) {
         spec.cut.tp = 1 << test_between(&random, 1, 3);
         bool is_folded = random_folded_experts(&random, &spec);
         if (spec.cut.cp > 1 || is_folded) spec.overlaps_gradients = false; /* or they meet */
-        spec.machine.gpu.launch_s *= (double)test_between(&random, 0, 12);
+        random_host(&random, &spec);
         pc_iteration passes = run_spec(&spec);
         spec.network = PC_NETWORK_FLOWS;
         spec.granularity = PC_GRANULARITY_OPERATIONS;

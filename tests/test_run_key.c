@@ -19,12 +19,12 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3072, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2368, "a new field of an iteration");
-_Static_assert(sizeof(pc_bad_days) == 560 && sizeof(pc_empirical) == 16, "a new field of bad days");
+_Static_assert(sizeof(pc_run_spec) == 3104, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2400, "a new field of an iteration");
+_Static_assert(sizeof(pc_bad_days) == 576 && sizeof(pc_empirical) == 16, "a new field of bad days");
 _Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 312,
                "a new field of a model or its cut");
-_Static_assert(sizeof(pc_machine) == 752 && sizeof(pc_gpu) == 408, "a new field of a machine");
+_Static_assert(sizeof(pc_machine) == 768 && sizeof(pc_gpu) == 424, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
 _Static_assert(sizeof(pc_costs) == 208, "a new field of costs");
 #endif
@@ -65,7 +65,7 @@ typedef struct field {
         ITERATION_REAL(member.flash_efficiency[2]), ITERATION_REAL(member.unfused),                                    \
         ITERATION_REAL(member.attention_backward), ITERATION_REAL(member.memory_efficiency),                           \
         ITERATION_REAL(member.kernel_s), ITERATION_REAL(member.launch_s), ITERATION_REAL(member.call_s),               \
-        ITERATION_REAL(member.estimated_error)
+        ITERATION_REAL(member.module_s), ITERATION_REAL(member.expert_s), ITERATION_REAL(member.estimated_error)
 
 /* Of both sorts of runs. */
 static const field common[] = {
@@ -179,6 +179,7 @@ static const field of_cluster[] = {
     ITERATION(cut.zero_partition),
     ITERATION(cut.gradient_accumulation),
     ITERATION(cut.dummy_wgrad),
+    ITERATION(counts_modules),
     ITERATION(optimizer_kernels),
     ITERATION(cut.microbatch_size),
     ITERATION(cut.microbatches),

@@ -192,6 +192,7 @@ static const change changes[] = {
     {PC_KEY_STEP, "post-validation", {0}},
     {PC_KEY_GRANULARITY, "operations", {0}},
     {PC_KEY_NETWORK, "flows", {0}},
+    {PC_KEY_HOST_MODULES, "true", {0}},
     {PC_KEY_PASS_OVERHEAD, "0.5", {0}},
     {PC_KEY_EXPAND, "true", {0}},
     {PC_KEY_JITTER, "0.01", {SAMPLED}},

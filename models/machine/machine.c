@@ -85,6 +85,8 @@ static pc_code check_gpu(const pc_machine *machine, pc_error *error) {
         {"kernel", x->kernel_s, NOT_NEGATIVE},
         {"call", x->call_s, NOT_NEGATIVE},
         {"launch", x->launch_s, NOT_NEGATIVE},
+        {"module", x->module_s, NOT_NEGATIVE},
+        {"expert", x->expert_s, NOT_NEGATIVE},
         {"estimated_error", x->estimated_error, NOT_NEGATIVE},
     };
     pc_code code = CHECK_RULES("gpu: ", rules);

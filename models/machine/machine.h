@@ -58,6 +58,9 @@ typedef struct pc_gpu {
     double kernel_s;        /* what every kernel takes beside its work, on the GPU */
     double call_s;          /* host time of a framework's operator, with its first kernel; 0: launch_s */
     double launch_s;        /* host time a kernel: a pass takes no less than its launches */
+    double module_s;        /* host time of an operation of an eager program of Transformer Engine's and Megatron's
+                             * modules, with Python, autograd and its first kernel; 0: not known */
+    double expert_s;        /* the same of each further expert that such an operation is launched for */
     double estimated_error; /* standard error of a pass's time, relative */
     /* Where the kernels are measured ones: the profile of the library that answers before the roofline does. */
     char kernels[PC_GPU_KERNELS_SIZE]; /* its name; "": there is none */

@@ -1,13 +1,8 @@
 #include "models/training/host_waits.h"
 
 #include "engine/numbers.h"
+#include "models/training/host_time.h"
 #include "models/training/pass_costs.h"
-
-double pc_host_operation_s(const pc_gpu *gpu, const pc_operation *operation) {
-    if (operation->launches == 0) return 0;
-    double call_s = pc_max(gpu->call_s, gpu->launch_s);
-    return call_s + (operation->launches - 1) * gpu->launch_s;
-}
 
 static double gpu_s(const pc_outline *outline, const pc_operation *x) {
     if (pc_operation_is_collective(x)) return pc_outline_course(outline, x).seconds;
@@ -27,7 +22,7 @@ double pc_host_wait_s(const pc_outline *outline, const pc_operations *operations
     for (int i = first; i < operations->count; i++) {
         const pc_operation *x = &operations->list[i];
         if (x->repeat != operations->list[first].repeat || x->role != PC_GEMM_FORWARD) break;
-        host_s += pc_host_operation_s(gpu, x);
+        host_s += pc_host_operation_s(outline, x, gpu->call_s);
         idle_s = pc_max(idle_s, host_s - device_s);
         device_s += gpu_s(outline, x);
     }

@@ -8,16 +8,13 @@
  *
  *     idle = the most, over operations k behind the wait, of (host until k is launched) - (GPU before k)
  *
- * until the layer's last operation. The backward pass finds the counts, and a recomputation waits again. With a
- * capacity that is filled up all counts are known, and a captured iteration has no host. */
+ * until the layer's last operation. An operation takes the host call_s of the GPU's file, or more (host_time.h). The
+ * backward pass finds the counts, and a recomputation waits again. With a capacity that is filled up all counts are
+ * known, and a captured iteration has no host. */
 #ifndef PC_MODELS_TRAINING_HOST_WAITS_H
 #define PC_MODELS_TRAINING_HOST_WAITS_H
 
 #include "models/training/outline.h"
-
-/* Seconds of one operation on the host: of a framework's operator, call_s of the GPU's file, and of its further
- * kernels, which a library launches in a loop, launch_s each. */
-double pc_host_operation_s(const pc_gpu *gpu, const pc_operation *operation);
 
 /* Seconds of one layer, before the pace, if operation `first` is its dispatch and the host waits there; else 0. */
 double pc_host_wait_s(const pc_outline *outline, const pc_operations *operations, int first);

@@ -111,6 +111,8 @@ typedef struct pc_iteration_spec {
     pc_engine_mode engine;
     bool waits_for_memory; /* a pass that does not fit waits until others have given back enough, and its device goes on
                             * with the next ones of its order that can; else the run is out of memory */
+    bool counts_modules;   /* the host takes module_s and expert_s of the GPU's file for what is not captured, not only
+                            * launch_s a kernel (host_time.h) */
     double pass_overhead;  /* relative: every pass takes 1 + this of what the cost model says */
     pc_time overhead_ps;   /* a constant an iteration: data loading, logging */
     int64_t memory_limit_bytes; /* a device's room in all; PC_NO_LIMIT: the GPU's own less what it reserves */

@@ -193,6 +193,7 @@ static pc_outline_part_key key_of(const pc_outline *outline, const pc_part *part
     const pc_generator *generator = outline->spec->generator;
     const int64_t numbers[] = {outline->spec->overlaps_tp,
                                outline->spec->pipelines_tp,
+                               outline->spec->counts_modules,
                                generator->splits,
                                generator->mixes,
                                generator->recomputes,

@@ -4,8 +4,8 @@
  *
  * The host launches ahead and waits for nothing, neither for kernels nor for collectives. So a pass has two timelines
  * and lasts as long as the longer one: max(L, K + E). L is the launches, K the kernels, and E what collectives last
- * longer than the kernels beside them. A pass that is bound by its launches thus has its GPU idle for L - K, and hides
- * collectives there, too, of whichever kind.
+ * longer than the kernels beside them. Of an eager program L has its Python, too (host_time.h). A pass that is bound by
+ * its launches thus has its GPU idle for L - K, and hides collectives there, too, of whichever kind.
  *
  * Where the host waits for counts of tokens (host_waits.h), K has what the GPU waits for it then, in which no
  * collective hides: max(L, K + W + E).
@@ -18,6 +18,7 @@
 
 #include "models/cost/dispatch.h"
 #include "models/training/graph_pools.h"
+#include "models/training/host_time.h"
 #include "models/training/host_waits.h"
 #include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
@@ -182,7 +183,7 @@ static pc_code make_pass(const pc_outline *outline, pc_collective_memo *memo, co
         pc_pass_operations(&outline->spec->model, &outline->cut, &part->part, kind, has_r, &operations, error);
     if (code) return code;
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &operations);
-    double host_s = pc_outline_host_s(outline, part, kind, sum.launch_bound_s);
+    double host_s = pc_outline_host_s(outline, part, kind, pc_host_pass_s(outline, &operations));
     double waits_s = pc_host_waits_s(outline, &operations), idle_s = fmax(host_s - sum.kernel_s, 0);
     double compute_s = sum.kernel_s + fmax(idle_s, waits_s);
     *pass = (pc_pass_cost){.kernel_s = sum.kernel_s,

@@ -1,6 +1,7 @@
 #include "models/training/recipe.h"
 
 #include "engine/alloc.h"
+#include "models/training/host_time.h"
 #include "models/training/host_waits.h"
 #include "models/training/pass_costs.h"
 
@@ -72,7 +73,7 @@ pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_p
     if (code) return code;
     pc_recipe made = {.steps = pc_alloc(2 * (size_t)operations.count + 1, sizeof *made.steps)}; /* and waits */
     if (!made.steps) return pc_error_no_memory(error);
-    double launches_s = pc_cost_pass(&outline->cost, &operations).launch_bound_s;
+    double launches_s = pc_host_pass_s(outline, &operations);
     made.launches_s = outline->pace * pc_outline_host_s(outline, part, kind, launches_s);
     add_operations(outline, &operations, &made);
     *recipe = made;

@@ -87,13 +87,15 @@ typedef enum pc_gradient_accumulation {
     PC_GRADIENT_ACCUMULATION_SEPARATE
 } pc_gradient_accumulation;
 
-/* CUDA graphs: of a layer's halves, one for each half in each pass, whose buffers are those that its kernels use
- * anyway; or of the whole iteration, in which no launch takes time. */
+/* CUDA graphs. LAYER: of a layer's halves, one for each half in each pass, whose buffers are those that its kernels use
+ * anyway. ROUTER: of a layer of experts its product and its scores. ITERATION: of all, so that no launch takes time.
+ * Numbers are bits of `cuda_graph_scope`. */
 typedef enum pc_graphs {
     PC_GRAPHS_ATTN = 1,
     PC_GRAPHS_MLP = 2,
     PC_GRAPHS_LAYER = 3,
-    PC_GRAPHS_ITERATION = 4
+    PC_GRAPHS_ITERATION = 4,
+    PC_GRAPHS_ROUTER = 16
 } pc_graphs;
 
 /* How ZeRO 1 divides the optimizer's state. EVEN cuts all parameters, laid end to end, into equal shares: gradients are

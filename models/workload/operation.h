@@ -85,6 +85,8 @@ typedef struct pc_operation {
     int64_t size_bytes;       /* of a collective: the whole tensor; ALL_TO_ALL, RING: what a rank has to send */
     pc_operation_group group; /* of a collective */
     int32_t launches;         /* kernels, for launch overhead */
+    bool is_by_expert;        /* its launches are of one expert each */
+    bool is_within;           /* the module of the operation behind it launches it */
     bool splits_accumulator;  /* GEMM of few bits: its sums leave the matrix units every so often */
     bool is_below;            /* ATTENTION: a block below the diagonal, none of it masked. Its FLOPs count twice, for as
                                * many scores above the diagonal, which no kernel computes */

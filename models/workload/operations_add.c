@@ -52,6 +52,7 @@ static void group(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {
     made->batch = matrix->groups;
     made->rows = matrix->rows;
     made->launches = pc_grouped_launches(b, matrix);
+    made->is_by_expert = true;
     *(role == PC_GEMM_WEIGHT_GRADIENT ? &made->k : &made->m) = mean;
     made->flops = fit(b, 2 * (pc_wide)matrix->rows * matrix->inputs * matrix->outputs);
 }
@@ -213,7 +214,10 @@ void pc_add_qk_norm_backward(pc_builder *b) {
 /* The first of its kernels stands for all. */
 void pc_add_graph(pc_builder *b, pc_graphs graph, int first) {
     if (!(b->slice.graphs & (int32_t)graph)) return;
-    for (int i = first; i < b->operations->count; i++) b->operations->list[i].launches = i == first;
+    for (int i = first; i < b->operations->count; i++) {
+        b->operations->list[i].launches = i == first;
+        b->operations->list[i].is_within = false;
+    }
 }
 
 /* ---- collectives ---- */

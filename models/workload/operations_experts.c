@@ -236,6 +236,7 @@ static void add_expert_bias(pc_builder *b) {
     if (!b->model->has_bias || b->slice.fuses_operations) return;
     add(b, "expert_bias", "add", (pc_wide)e->rows * b->slice.hidden, b->is_backward ? backward : forward,
         each * (int)e->experts + all);
+    b->operations->list[b->operations->count - 1].is_by_expert = true;
 }
 
 static void route(pc_builder *b) {
@@ -338,8 +339,10 @@ static void add_shared_forward(pc_builder *b, pc_maker maker) {
 static void add_routed_forward(pc_builder *b, bool overlaps) {
     const pc_slice *x = &b->slice;
     pc_matrix router = make_router(x, b->model->experts.num_experts), up = expert_up(b), down = expert_down(b);
+    int first = b->operations->count;
     pc_add_forward(b, &router);
     route(b);
+    pc_add_graph(b, PC_GRAPHS_ROUTER, first);
     scatter(b, PC_OPERATION_DISPATCH, "dispatch", overlaps ? add_shared_first : NULL, no_backward);
     pad_rows(b, "padding");
     pc_add_input_cast(b, &up, PC_MAKER_OTHER);
@@ -390,9 +393,11 @@ void pc_add_experts_backward(pc_builder *b, pc_backward passes) {
     add_grouped_backward(b, &up, PC_MAKER_ACTIVATION, passes);
     if (passes.b) pad_rows(b, "padding");
     if (passes.b) collect(b, PC_OPERATION_COMBINE, "dispatch", overlaps ? add_shared_first_backward : NULL, passes);
+    int first = b->operations->count;
     if (passes.b) route(b);
     if (passes.b) pc_add_input_gradient(b, &router);
     if (passes.w) pc_add_weight_gradient(b, &router);
+    pc_add_graph(b, PC_GRAPHS_ROUTER, first);
     if (passes.b) add(b, "router_sum", "add", own_elements(b), 2 + 2 + 2, 1);
     if (overlaps) end_shared_backward(b, passes);
     if (has_shared(b) && !overlaps) add_shared_backward(b, passes);

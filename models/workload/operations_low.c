@@ -45,7 +45,10 @@ static void add(pc_builder *b, const char *name, const char *function, pc_produc
 /* The rank has a part of the tensor, and a scale is of the whole. */
 static void add_amax(pc_builder *b, const pc_operand *x, pc_product_format format) {
     if (!pc_low_precision_needs_amax(b->low)) return;
-    if (!x->is_fused) add(b, x->name, "amax", format, 2 * x->elements, x->launches);
+    if (!x->is_fused) {
+        add(b, x->name, "amax", format, 2 * x->elements, x->launches);
+        b->operations->list[b->operations->count - 1].is_within = true;
+    }
     if (x->is_gathered && b->low->gathers_activations) pc_add_collective(b, PC_OPERATION_ALL_REDUCE, "amax", 4, false);
 }
 
@@ -61,8 +64,10 @@ static void add_cast(pc_builder *b, const pc_operand *x, pc_product_format forma
     add_amax(b, x, format);
     if (x->is_fused && !pc_low_precision_needs_amax(b->low))
         fuse_cast(b, x, written);
-    else
+    else {
         add(b, x->name, copies > 1 ? "cast_transpose" : "cast", format, 2 * x->elements + written, x->launches);
+        b->operations->list[b->operations->count - 1].is_by_expert = x->launches > 1;
+    }
 }
 
 /* What a tensor's transposition waits for: it is of the gathered bits. */

@@ -129,6 +129,8 @@ def of_row(row, recipes):
         found["setting.overlap.tp_pieces"] = "true"
     if is_mlperf_405b(row) and "_cg" in row["variant"]:  # config_common_cg.sh: FULL_CUDA_GRAPH=True
         found["setting.cuda_graph_impl"] = "full_iteration"
+    if "NVIDIA NeMo" in row["framework"] and row["model"] == "llama31_8b" and "GB" in row["system"]:  # config_GB*_8b.sh: config_common_cg.sh
+        found["setting.cuda_graph_impl"] = "full_iteration"
     if row["framework"] == "torchtitan" and row["cp"].isdigit() and int(row["cp"]) > 1:  # context_parallel_rotate_method: allgather
         found["setting.cp_comm_type"] = "all_gather"
     if row["model"] == "llama2_70b_lora" and row["cp"].isdigit() and int(row["cp"]) > 1:  # conf/*_tuning_config.yaml: CP_COMM_TYPE

@@ -119,6 +119,31 @@ def captures(row):
     return {**found, "setting.fp8_dot_product_attention": "true"} if eight else found
 
 
+ATTENTION_TOO, ROUTER_ALONE = "attn,moe_router,moe_preprocess", "moe_router,moe_preprocess"
+
+
+def scope_of(row):
+    """cuda_graph_scope of recipes that capture modules, "" of those that capture none. DeepSeek-V3 of 25.11 has it in 16 bits alone."""
+    family, gpu = family_of(row), gpu_of(row)
+    in_rack = gpu.startswith("GB")
+    if family == "deepseek" and in_rack and release_of(row) < (26, 2):
+        return "" if is_mx(row) else "attn"
+    if family == "deepseek":
+        return ATTENTION_TOO if in_rack or (gpu, row["pp"]) == ("B200", "8") else ""
+    if family == "qwen330b":
+        return {"B200": ATTENTION_TOO, "GB200": ATTENTION_TOO, "B300": ROUTER_ALONE, "GB300": ROUTER_ALONE}.get(gpu, "")
+    return ATTENTION_TOO if (family == "qwen3235b" and in_rack) or (family, gpu) == ("gptoss", "B300") else ""
+
+
+def captures_modules(row):
+    """What is captured of a layer where no iteration is: the rest takes the host its Python. With tokens dropped GB200's Qwen3 235B of 25.09
+    captures iterations (set_cuda_graph_overrides of qwen3_235b_a22b_llm_pretrain.py)."""
+    if (family_of(row), gpu_of(row)) == ("qwen3235b", "GB200") and "tokendrop" in row["variant"]:
+        return {"setting.cuda_graph_impl": "full_iteration"}
+    scope = scope_of(row)
+    return {"setting.cuda_graph_impl": "transformer_engine", "setting.cuda_graph_scope": scope} if scope else {}
+
+
 def can_overlap(row):
     """Megatron-LM's rule: one stage, or several of several chunks."""
     return number(row["pp"]) == 1 or number(row["vp"]) > 1
@@ -162,7 +187,7 @@ def spreads(row):
 
 
 def of_bridge(row):
-    return {**recomputes(row), **dispatches(row), **captures(row), **overlaps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+    return {**recomputes(row), **dispatches(row), **(captures(row) or captures_modules(row)), **overlaps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
 
 
 def of_mlperf(row):
