@@ -291,7 +291,7 @@ static void h5py_reads_all_of_it(void **state) {
              "assert f.attrs['format'] == 'pipecast-results' and f.attrs['format_version'] == 1\n"
              "assert isinstance(f.attrs['pipecast_version'], str)\n"
              "runs = f['runs']\n"
-             "assert len(runs) == 157 and 'key' in runs\n"
+             "assert len(runs) == 158 and 'key' in runs\n"
              "assert len(f.attrs['build']) == 16\n"
              "for name, column in runs.items():\n"
              "    assert column.shape == (3,), name\n"
