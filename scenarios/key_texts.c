@@ -48,7 +48,9 @@ static const pc_key_text texts[] = {
     PLAN("precision", NULL, "the setting's; the model's", "precisions, each on every machine"),
     PLAN("gpus", NULL, "the setting's", "GPUs in all; a plan has exactly as many"),
     PLAN("global_batch", NULL, "the setting's; the model's", "sequences of an iteration"),
-    PLAN("tp", NULL, "the setting's; what cuts the model and the GPUs, up to a node or NVLink domain, beyond it with fewer sequences than such",
+    PLAN("tp", NULL,
+         "the setting's; what cuts the model and the GPUs, up to a node or NVLink domain, beyond it with fewer "
+         "sequences than such",
          "tensor-parallel ranks"),
     PLAN("pp", NULL, "the setting's; what cuts the layers and the GPUs", "pipeline stages"),
     PLAN("dp", NULL, "the setting's; what follows from `gpus`", "data-parallel replicas"),

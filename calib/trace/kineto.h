@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* PC_ERROR_INPUT, with path and line: no such file, no JSON, no list of events, or no event that is a forward pass. If there
- * are allocations it is read twice. Free the trace with pc_rank_trace_free. */
+/* PC_ERROR_INPUT, with path and line: no such file, no JSON, no list of events, or no event that is a forward pass. If
+ * there are allocations it is read twice. Free the trace with pc_rank_trace_free. */
 pc_code pc_kineto_read(const char *path, pc_rank_trace *trace, pc_error *error);
 
 #ifdef __cplusplus

@@ -33,7 +33,7 @@ pc_code pc_imported_check_model(pc_imported *import, const char **from, pc_error
     pc_setting setting = {.stages = NULL};
     pc_model model;
     pc_key culprit = PC_KEY_MODEL_END;
-    pc_error cause = {PC_OK};
+    pc_error cause = {.code = PC_OK};
     pc_code code = PC_OK;
     *from = "";
     for (pc_key key = 0; key < PC_KEY_MODEL_END && !code; key++) {
