@@ -324,7 +324,10 @@ class Layouts(Plan):
         given = ("--model", "cm-21b", "--machine", "dgx-a100", "--gpus", "1024")
         found = self.best(*given)["plans"]
         self.assertEqual({plan["layout"] for plan in found} - {"ends", "own"}, set())
-        self.assertEqual(self.best(*given, "--layout", "even")["plans"], [])
+        self.assertEqual(self.best(*given, "--layout", "even", "--tp", "1,2,4,8")["plans"], [])
+        even = self.best(*given, "--layout", "even")["plans"]  # a batch of 96 on 128 nodes: tp over two of them
+        self.assertEqual({plan["tp"] for plan in even}, {16})
+        self.assertGreater(even[0]["iteration_s"], found[0]["iteration_s"])
 
     def test_rows_are_cuts(self):
         """One row a cut, and a command for it; all variants of the best of them behind the flag."""
