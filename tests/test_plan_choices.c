@@ -262,11 +262,11 @@ static void test_default_tp_holds_the_best(void **state) {
                                     "setting.model.layers=8"};
         pc_plan_scenario *x = load_tiny("  recompute: [none]\n", sets, 7);
         pc_plan_space space = *pc_plan_scenario_space(x);
-        pc_plan_base base = space.bases[0];
-        pc_machine *machine = &base.spec.machine;
+        pc_plan_base first = space.bases[0];
+        pc_machine *machine = &first.spec.machine;
         int tp, other;
         if (i / 2 % 2) machine->network.bandwidth_bytes_per_s = machine->domain.bandwidth_bytes_per_s;
-        space.bases = &base;
+        space.bases = &first;
         double found = best_of(&space, &tp);
         space.tp = (pc_plan_list){all, 6};
         assert_true(found == best_of(&space, &other));
