@@ -20,15 +20,28 @@ static bool find_best(const pc_plan_space *space, const pc_plan_request *request
     return has_one;
 }
 
-/* The same space with memory without end. */
+/* The smallest microbatches alone, where they divide every batch that larger ones do: these hold no less. */
+static void keep_smallest(const pc_plan_list *sizes, int64_t *smallest, pc_plan_list *kept) {
+    *smallest = sizes->count > 0 ? sizes->values[0] : 1;
+    for (int i = 1; i < sizes->count; i++) *smallest = pc_min(*smallest, sizes->values[i]);
+    for (int i = 0; i < sizes->count; i++)
+        if (sizes->values[i] % *smallest) return;
+    if (sizes->count > 1) *kept = (pc_plan_list){smallest, 1};
+}
+
+/* The same space with memory without end: of GPUs, and if nothing keeps within the hosts', of these too. */
 static bool find_least_memory(const pc_plan_space *space, const pc_plan_request *request, pc_plan_found *found) {
     pc_plan_space roomy = *space;
+    int64_t smallest;
     pc_plan_base *bases = pc_alloc((size_t)space->base_count, sizeof *bases);
     if (!bases) return false;
     memcpy(bases, space->bases, (size_t)space->base_count * sizeof *bases);
     for (int i = 0; i < space->base_count; i++) bases[i].spec.memory_limit_bytes = INT64_C(1) << 50;
     roomy.bases = bases;
+    keep_smallest(&space->microbatch_size, &smallest, &roomy.microbatch_size);
     bool has_one = find_best(&roomy, request, PC_PLAN_MEMORY, found);
+    for (int i = 0; i < space->base_count; i++) bases[i].spec.machine.host_memory_bytes = 0;
+    if (!has_one) has_one = find_best(&roomy, request, PC_PLAN_MEMORY, found);
     pc_free(bases);
     return has_one;
 }
@@ -74,9 +87,23 @@ static bool find_offload(const pc_plan_space *space, const pc_plan_request *requ
     return true;
 }
 
+/* What leaves least on the GPU fits there, and so its host has no room for the rest. */
+static void say_host(const pc_plan_space *space, const pc_plan_found *least) {
+    char choice[160], offload[PC_OFFLOAD_SIZE];
+    int64_t share = pc_machine_host_memory(&space->bases[least->choice.base].spec.machine);
+    write_choice(&least->choice, choice, sizeof choice);
+    pc_offload_write(least->choice.offload, offload);
+    report_usage("no plan fits: with --offload %s a GPU has room, but not its host, with %.2f GiB for each GPU (%s)",
+                 offload, (double)share / PC_BYTES_PER_GIB, choice);
+}
+
 static void say_memory(const pc_plan_space *space, const pc_plan_request *request, const pc_plan_found *least) {
     char choice[160], offload[PC_OFFLOAD_SIZE] = "";
     int32_t kinds;
+    if (least->memory_bytes <= pc_iteration_capacity(&space->bases[least->choice.base].spec)) {
+        say_host(space, least);
+        return;
+    }
     bool helps = find_offload(space, request, &kinds);
     write_choice(&least->choice, choice, sizeof choice);
     if (helps) pc_offload_write(kinds, offload);

@@ -67,3 +67,10 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
     }
     return most;
 }
+
+bool plan_exceeds_host(const pc_outline *outline) {
+    int64_t share = pc_machine_host_memory(&outline->spec->machine);
+    for (int d = 0; share > 0 && d < outline->devices; d++)
+        if (outline->device[d].host_bytes > share) return true;
+    return false;
+}

@@ -62,6 +62,9 @@ pc_code plan_bounder_restate(plan_bounder *bounder, const pc_plan_space *space, 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
 
+/* Whether state alone is more than the hosts' memory. */
+bool plan_exceeds_host(const pc_outline *outline);
+
 /* Finds the spans that orders of a schedule that searches have at least: pc_generator_least_spans, within the room that
  * there is. It is for the outline taken up last. Until the next one is, bounds of scope ONE know these spans. That
  * takes long: it is for who would otherwise search. */

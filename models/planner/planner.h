@@ -209,7 +209,7 @@ typedef struct pc_plan_log {
     int64_t points;                /* in the product, one each where a list leaves no choice */
     int64_t broken_rule;           /* cannot be: what does not divide, what a schedule refuses */
     int64_t broken[PC_PLAN_RULES]; /* that, by rule */
-    int64_t over_memory;           /* the lower bound on memory is above what there is */
+    int64_t over_memory;           /* the lower bound on memory, of GPU or host, is above what there is */
     int64_t too_slow;              /* the lower bound on time is above what was found or allowed */
     int64_t simulated;             /* the rest: done, and of those */
     int64_t simulated_over_memory, simulated_infeasible;

@@ -214,7 +214,8 @@ static pc_code bound_shape(shape_walk *walk, bool *may_fit) {
     *may_fit = true;
     if (code) return is_input(code) ? PC_OK : code;
     walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
-    *may_fit = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes || walk->search->request->exhaustive;
+    bool fits = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes;
+    *may_fit = (fits && !plan_exceeds_host(&walk->made->outline)) || walk->search->request->exhaustive;
     return *may_fit ? raise_bound(walk, SCOPE_SHAPE, &walk->least_ps) : PC_OK;
 }
 
