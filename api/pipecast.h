@@ -620,6 +620,14 @@ PC_PUBLIC int pipecast_plan_each(pipecast_plan *plan, const char *axes, int thre
 PC_PUBLIC int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threads, pipecast_progress *progress,
                                 void *context, pipecast_results **results, pipecast_error *error);
 
+/* The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan (`pipecast plan --deadline`). A row
+ * for each machine and number of GPUs that was tried, with the best plan there: of each machine from the fewest on until
+ * one keeps to both, which is then its last row; `training_days` and `training_cost` tell whether one does. Numbers that
+ * would be too slow at the GPU's peak rate have no row. pipecast_plan_run looks at neither. Columns, `progress` and
+ * errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget. */
+PC_PUBLIC int pipecast_plan_goal(pipecast_plan *plan, int threads, pipecast_progress *progress, void *context,
+                                 pipecast_results **results, pipecast_error *error);
+
 /* What becomes of the plan in row `row` of pipecast_plan_run's answer with 20% less and 20% more of each thing that it
  * has: bandwidths, latencies, rates, memory, the batch (`pipecast plan --sensitivity`). Two rows for each, less of it
  * and more, what matters most first; with the flag PIPECAST_ANEW four, the last two with the best plan then, for which

@@ -78,6 +78,30 @@ int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threads, pipeca
     return answer_each(&looks, PC_PLAN_PART_MAP, axes, threads, results, error);
 }
 
+/* ---- the fewest GPUs ---- */
+
+static pc_code ask_goal(const pc_plan_asker *asker, pc_plan_cells *cells, pc_error *error) {
+    const pc_plan_goal goal = pc_plan_scenario_goal(asker->scenario);
+    if (goal.deadline_s > 0.0 || goal.budget > 0.0) return pc_plan_ask_goal(asker, &goal, cells, error);
+    return pc_error_set(error, PC_ERROR_INPUT, "plan: neither deadline nor budget; expected one of them at least");
+}
+
+int pipecast_plan_goal(pipecast_plan *plan, int threads, pipecast_progress *progress, void *context,
+                       pipecast_results **results, pipecast_error *error) {
+    pc_error why = {0};
+    api_planning planning;
+    api_onlooker looks = {progress, context, plan};
+    pc_plan_cells cells;
+    pc_code code = api_planning_open(plan, threads, &planning, &why);
+    if (!code) {
+        const pc_plan_asker asker = asker_of(&planning, threads, &looks);
+        code = ask_goal(&asker, &cells, &why);
+        if (!code) code = tabulate(plan, &cells, NULL, results, &why);
+    }
+    api_planning_close(&planning);
+    return api_answer(code, &why, error);
+}
+
 /* ---- what would change a plan ---- */
 
 static pc_code check_plan(const pipecast_plan *plan, const pipecast_results *plans, int64_t row, int flags,

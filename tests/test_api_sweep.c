@@ -219,6 +219,8 @@ static void test_each(void **state) {
     assert_string_equal(error.message, "axes: tp: one axis; expected two, such as tp,pp");
     assert_int_equal(pipecast_plan_each(plan, "colour", 0, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
     assert_int_equal(pipecast_plan_each(plan, "tp", -1, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_plan_goal(plan, 0, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_string_equal(error.message, "plan: neither deadline nor budget; expected one of them at least");
     assert_null(none);
     pipecast_plan_free(plan);
     pipecast_plan_free(of_two);

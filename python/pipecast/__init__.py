@@ -15,6 +15,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Unio
 from ._library import library as _library
 from .charts import Chart, chart
 from .errors import Error, InputError, MachineError, NoMemoryError, PipecastWarning, Stopped
+from .overrides import as_yaml
 from .scenarios import Plans, Results, Scenario, Sweep, merge, open_results
 from .orders import Pass, Schedule, table_of
 from .scores import Score
@@ -62,10 +63,13 @@ def _scenario_of(one: Any, options: Mapping[str, Any]) -> Scenario:
 def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
          sets: Iterable[str] = (), allow_outside: bool = False, threads: int = 0, all_variants: bool = False,
          exhaustive: bool = False, each: Any = None, map: Any = None, sensitivity: bool = False, progress: Any = None,
-         **options: Any) -> Any:
+         objective: Any = None, deadline: Any = None, budget: Any = None, most_iteration: Any = None,
+         most_cost: Any = None, **options: Any) -> Any:
     """Searches for the best ways to train a model: a row for each plan, the best first. No row: nothing fits.
 
-    Settings are as those of `run`; `top` is how many cuts. One of three gives another answer instead: `each="gpus"` the
+    Settings are as those of `run`; `top` is how many cuts, `objective` what is best ("memory", or several), and the
+    others of these are limits, as the command has them: `deadline="30d"` and `budget="2M"` ask for the fewest GPUs
+    for the training of `tokens`: a row for each number that was tried (Scenario.plan_goal). One of three gives another answer instead: `each="gpus"` the
     best plan of each value of an axis (or two), `map="tp,pp"` of each two values, `sensitivity=True` what 20% less and
     more of everything make of the best plan. Scenario and its Plans do all of them.
 
@@ -76,10 +80,15 @@ def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[
     >>> [str(one) for one in cells["what"]]
     ['gpus 8', 'gpus 16']
     """
-    if sum((each is not None, map is not None, sensitivity)) > 1:
-        raise TypeError("plan: several of each, map and sensitivity; expected one")
-    sets = [*sets, *([] if top is None else [f"plan.top={int(top)}"])]
+    has_goal = deadline is not None or budget is not None
+    if sum((each is not None, map is not None, sensitivity, has_goal)) > 1:
+        raise TypeError("plan: several of each, map, sensitivity, and deadline or budget; expected one")
+    asked = {"top": top, "objective": [objective] if isinstance(objective, str) else objective, "deadline": deadline, "budget": budget, "most_iteration": most_iteration,
+             "most_cost": most_cost}
+    sets = [*sets, *(f"plan.{key}={as_yaml(value)}" for key, value in asked.items() if value is not None)]
     made = Scenario(scenario, settings=settings, sets=sets, allow_outside=allow_outside, **options)
+    if has_goal:
+        return answer(made.plan_goal(threads=threads, progress=progress))
     if each is not None:
         return answer(made.plan_each(each, threads=threads, progress=progress))
     if map is not None:

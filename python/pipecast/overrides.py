@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 from ._library import library
 from .tables import read_table
 
+_RANGE = re.compile(r" *[0-9]+ *\.\. *[0-9]+ *([x+] *[0-9]+ *)?")
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ +-]*")
 _ONLY_TEXTS = {str}
 _WORDS_OF_YAML = {"null", "true", "false", "yes", "no", "on", "off"}
@@ -75,7 +76,10 @@ def is_list(value: Any) -> bool:
 @functools.lru_cache(maxsize=4096)
 def _of_plain(name: str, value: Any, kind: Any) -> str:
     """`kind` is the value's, for 1, 1.0 and True are one key of a dict."""
-    return f"setting.{(known().get(name) or (name, None))[0]}={as_yaml(value)}"
+    key, sweep = known().get(name) or (name, None)
+    if sweep and kind is str and _RANGE.fullmatch(value):
+        return f"sweep.{sweep}=[{value.strip()}]"
+    return f"setting.{key}={as_yaml(value)}"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -91,6 +95,8 @@ def override(name: str, value: Any) -> str:
     'setting.gpus=512'
     >>> override("tp", [4, 8])
     'sweep.tp=[4, 8]'
+    >>> override("gpus", "64..512x2")
+    'sweep.gpus=[64..512x2]'
     """
     kind = type(value)
     if kind is str or kind is int or kind is float or kind is bool:

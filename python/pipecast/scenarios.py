@@ -185,6 +185,16 @@ class Scenario:
         """The same as a map of two axes: "tp,pp"."""
         return self._plan_cells(library.plan_map, axes, threads, progress)
 
+    def plan_goal(self, *, threads: int = 0, progress: Progress = None) -> Results:
+        """The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan.
+
+        A row for each machine and number of GPUs that was tried, from the fewest on; the last row of a machine keeps to
+        both, if one does: `training_days` and `training_cost` tell.
+        """
+        planner = self._planner()
+        return Results(_ask(planner, progress, lambda watch, number: make(
+            library.results_free, library.plan_goal, planner, threads, watch.progress, number)))
+
     def _planner(self) -> Handle:
         return make(library.plan_free, library.plan_load, *self._arguments())
 

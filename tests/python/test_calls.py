@@ -104,6 +104,23 @@ class BesideTheCommand(Same):
         self.assertRaises(TypeError, pipecast.plan, **asked, each="tp", map="tp,pp")
         self.assertRaises(pipecast.InputError, pipecast.plan, **asked, map="tp")
 
+    def test_plan_with_a_goal(self):
+        """The fewest GPUs: twice as many each time, until the training keeps to the deadline; the command's rows."""
+        asked = {"model": "gpt3-13b", "machine": "dgx-a100", "schedule": "1f1b", "tp": [1, 2], "pp": [1, 2], "zero": 1,
+                 "gpus": "16..64x2", "tokens": "300B"}
+        answer = pipecast.plan(**asked, deadline="60d")
+        self.assertEqual([int(one) for one in answer["gpus"]], [16, 32])
+        self.assertEqual([float(one) <= 60 for one in answer["training_days"]], [False, True])
+        said = list(csv.DictReader(io.StringIO(command(
+            "plan", "--model", "gpt3-13b", "--machine", "dgx-a100", "--schedule", "1f1b", "--tp", "1,2", "--pp", "1,2", "--zero",
+            "1", "--gpus", "16..64x2", "--tokens", "300B", "--deadline", "60d", "--format", "csv"))))[-2:]
+        self.assertEqual([float(row["iteration_s"]) for row in said], [float(one) for one in answer["iteration_s"]])
+        self.assertRaises(TypeError, pipecast.plan, **asked, deadline="60d", each="tp")
+        with self.assertRaisesRegex(pipecast.InputError, "deadline"):
+            pipecast.plan(**asked, deadline="soon")
+        least = pipecast.plan(**{**asked, "gpus": 16}, objective="memory", top=1)
+        self.assertLess(float(least["memory_gib_max"][0]), float(pipecast.plan(**{**asked, "gpus": 16}, top=1)["memory_gib_max"][0]))
+
     def test_schedule(self):
         one = pipecast.Schedule("zb-h1", 4, 12, times=(1.0, 1.5, 0.5), transfer=0.125).summary()
         said = json.loads(command("schedule", "zb-h1", "-p", "4", "-m", "12", "--times", "1,1.5,0.5", "--comm", "0.125",
