@@ -168,10 +168,19 @@ static const char *layout_name(int64_t listed) {
     return listed == PC_PLAN_LAYOUT_AUTO ? "auto" : pc_layout_name((pc_cut_layout)listed);
 }
 
+/* Whether some plan has context ranks. */
+static bool has_context(const pc_plan_space *space) {
+    for (int i = 0; i < space->cp.count; i++)
+        if (space->cp.values[i] > 1) return true;
+    return false;
+}
+
 static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
     switch (rule) {
     case PC_PLAN_RULE_GPUS:
-        return space->dp.count ? "tp x pp x dp is not the number of GPUs" : "tp x pp does not divide the GPUs";
+        return space->dp.count      ? "tp x pp x dp is not the number of GPUs"
+               : has_context(space) ? "tp x cp x pp does not divide the GPUs"
+                                    : "tp x pp does not divide the GPUs";
     case PC_PLAN_RULE_INTERLEAVING:
         return "one stage, or one chunk, has nothing to interleave";
     case PC_PLAN_RULE_EXPERTS:

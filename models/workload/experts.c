@@ -155,7 +155,7 @@ static pc_code check_parallel(const pc_model *model, const pc_cut *cut, pc_error
                             "tp %d does not divide moe_shared_expert_intermediate_size %" PRId64 "; expected a divisor",
                             cut->tp, model->experts.shared_ffn_hidden);
     if (cut->moe_load == PC_MOE_LOAD_POWER && !(cut->moe_load_exponent > 0 && isfinite(cut->moe_load_exponent)))
-        return pc_error_set(error, PC_ERROR_INPUT, "moe_load power with exponent %g; expected one over 0",
+        return pc_error_set(error, PC_ERROR_INPUT, "moe_load power with moe_load_exponent %g; expected one over 0",
                             cut->moe_load_exponent);
     return PC_OK;
 }
