@@ -72,8 +72,9 @@ static void add_least(const pc_plan_report *report, const pc_plan_cells *cells, 
         int used = snprintf(line, sizeof line, "fewest GPUs within %s: %" PRId64 " of %s, %.4g days", goal, row->gpus,
                             row->machine, row->training_days);
         if (isfinite(row->training_cost))
-            snprintf(line + used, sizeof line - (size_t)used, ", cost %.*f", row->training_cost < 1000 ? 2 : 0,
-                     row->training_cost);
+            used += snprintf(line + used, sizeof line - (size_t)used, ", cost %.*f", row->training_cost < 1000 ? 2 : 0,
+                             row->training_cost);
+        snprintf(line + used, sizeof line - (size_t)used, "; of the numbers that were tried");
     }
     pc_text_add(text, "\n", 1);
     pc_lines_add_wrapped(text, line, width_of(report));
