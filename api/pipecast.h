@@ -620,11 +620,11 @@ PC_PUBLIC int pipecast_plan_each(pipecast_plan *plan, const char *axes, int thre
 PC_PUBLIC int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threads, pipecast_progress *progress,
                                 void *context, pipecast_results **results, pipecast_error *error);
 
-/* The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan (`pipecast plan --deadline`). A row
- * for each machine and number of GPUs that was tried, with the best plan there. Of each machine they are tried from the
- * fewest on until one keeps to both: `training_days` and `training_cost` of its last row tell whether one does. Numbers
- * that would be too slow at the GPU's peak rate have no row. pipecast_plan_run looks at neither. Columns, `progress` and
- * errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget. */
+/* The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan (`pipecast plan --deadline`). A
+ * row for each machine and number of GPUs that was tried, with the best plan there. Of each machine they are tried from
+ * the fewest on until one keeps to both: `training_days` and `training_cost` of its last row tell whether one does.
+ * Numbers that would be too slow at the GPU's peak rate have no row. pipecast_plan_run looks at neither. Columns,
+ * `progress` and errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget. */
 PC_PUBLIC int pipecast_plan_goal(pipecast_plan *plan, int threads, pipecast_progress *progress, void *context,
                                  pipecast_results **results, pipecast_error *error);
 
