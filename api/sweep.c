@@ -170,8 +170,8 @@ int pipecast_run(const char *const *sets, size_t set_count, int flags, pipecast_
     pipecast_sweep *sweep = NULL;
     int code = pipecast_scenario_load(NULL, NULL, sets, set_count, flags, &scenario, error);
     if (!code) code = pipecast_sweep_create((const pipecast_scenario *const[]){scenario}, 1, &sweep, error);
-    if (!code) code = pipecast_sweep_set_threads(sweep, 1, error);
-    if (!code) {
+    if (sweep) code = pipecast_sweep_set_threads(sweep, 1, error);
+    if (sweep && !code) {
         pipecast_sweep_watch(sweep, NULL, NULL, say, context);
         code = pipecast_sweep_run(sweep, results, error);
     }

@@ -366,7 +366,7 @@ static long check_copies(const pc_replay_trace *trace, const pc_costs *costs, in
     long waited = 0;
     find_runs(trace, device, &all);
     for (int r = 0; r < all.count; r++)
-        for (int k = 0; k <= all.is_pair[r]; k++) {
+        for (int k = 0; k < (all.is_pair[r] ? 2 : 1); k++) {
             pc_pass pass = trace->pass[all.first[r] + k];
             int64_t at = pc_costs_index(costs, device, pass.chunk);
             int back = pass.kind == PC_PASS_F ? find_run_of(trace, &all, PC_PASS_BW, pass) : -1;

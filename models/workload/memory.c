@@ -481,8 +481,8 @@ pc_kept pc_kept_of_layer(const pc_model *model, const pc_cut *cut, const pc_slic
  * side by side, what these put out, for the projection. */
 static void add_mtp(const pc_slice *slice, const pc_part *part, pc_kept *head) {
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden;
-    head->whole += part->mtp_heads * head->whole + part->mtp_layers * 8 * rows;
-    head->w_needs += part->mtp_heads * head->w_needs + part->mtp_layers * 6 * rows;
+    head->whole += part->mtp_heads * head->whole + 8 * rows * part->mtp_layers;
+    head->w_needs += part->mtp_heads * head->w_needs + 6 * rows * part->mtp_layers;
 }
 
 void pc_kept_of_ends(const pc_model *model, const pc_cut *cut, const pc_slice *slice, const pc_part *part,

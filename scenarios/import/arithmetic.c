@@ -16,7 +16,8 @@ static bool read_sum(reading *r, int64_t *value);
 
 static char peek(reading *r) {
     while (r->at < r->end && isspace((unsigned char)*r->at)) r->at++;
-    return r->at < r->end ? *r->at : '\0';
+    if (r->at == r->end) return '\0';
+    return *r->at;
 }
 
 static bool read_number(reading *r, int64_t *value) {
@@ -43,7 +44,7 @@ static bool read_variable(reading *r, int64_t *value) {
     return true;
 }
 
-static bool read_factor(reading *r, int64_t *value) {
+static bool read_factor(reading *r, int64_t *value) { /* NOLINT(misc-no-recursion): DEPTH_MAX bounds it */
     char c = peek(r);
     bool is_fine = false;
     if (++r->depth > DEPTH_MAX) return false;
@@ -63,7 +64,7 @@ static bool read_factor(reading *r, int64_t *value) {
     return is_fine;
 }
 
-static bool read_product(reading *r, int64_t *value) {
+static bool read_product(reading *r, int64_t *value) { /* NOLINT(misc-no-recursion): DEPTH_MAX bounds it */
     int64_t next;
     if (!read_factor(r, value)) return false;
     for (char c; (c = peek(r)) == '*' || c == '/' || c == '%';) {
@@ -77,7 +78,7 @@ static bool read_product(reading *r, int64_t *value) {
     return true;
 }
 
-static bool read_sum(reading *r, int64_t *value) {
+static bool read_sum(reading *r, int64_t *value) { /* NOLINT(misc-no-recursion): DEPTH_MAX bounds it */
     int64_t next;
     if (!read_product(r, value)) return false;
     for (char c; (c = peek(r)) == '+' || c == '-';) {

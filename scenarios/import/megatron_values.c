@@ -53,7 +53,7 @@ static void write_word(const char *value, char word[WORD_SIZE]) {
     value += strspn(value, "[('\" ");
     snprintf(word, WORD_SIZE, "%.*s", (int)strcspn(value, " ,])'\""), value);
     const char *dot = strrchr(word, '.');
-    if (dot && isalpha((unsigned char)dot[1])) memmove(word, dot + 1, strlen(dot));
+    if (dot && isalpha((unsigned char)dot[1])) memmove(word, dot + 1, strlen(dot + 1) + 1);
 }
 
 static bool is_word_of(const char *word, const char *words) {
