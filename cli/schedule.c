@@ -110,6 +110,7 @@ typedef struct command_request {
     pc_schedule_request schedule;
     pc_schedule_format format;
     bool is_dark; /* of the figure */
+    int status;   /* of an option that was refused: 0 if none was */
 } command_request;
 
 static bool parse_format(const char *text, pc_schedule_format *format) {
@@ -128,7 +129,7 @@ static bool take_option(void *request, int option, const char *value) {
     pc_code code = option == ARGUMENT_OPERAND
                        ? pc_schedule_request_name(&r->schedule, value, &error)
                        : pc_schedule_request_set(&r->schedule, (pc_schedule_option)option, value, &error);
-    if (code) report(&error);
+    if (code) r->status = report(&error);
     return !code;
 }
 
@@ -164,6 +165,7 @@ int command_schedule(int argc, char **argv) {
     command_request r = {.format = PC_SCHEDULE_TABLE};
     pc_schedule_request_init(&r.schedule, true);
     int status = arguments_take(&x, help, take_option, &r);
+    if (r.status) status = r.status;
     if (status == ARGUMENT_END) status = answer_request(&r);
     pc_schedule_request_free(&r.schedule);
     return status;

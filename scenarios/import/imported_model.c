@@ -2,6 +2,7 @@
 #include "scenarios/import/imported.h"
 #include "scenarios/library_private.h"
 #include "scenarios/setting.h"
+#include "scenarios/settings.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ pc_code pc_imported_check_model(pc_imported *import, const char **from, pc_error
     *from = "";
     for (pc_key key = 0; key < PC_KEY_MODEL_END && !code; key++) {
         const pc_import_entry *entry = find_entry(import, pc_key_path(key));
-        if (!entry) continue;
+        if (!entry || pc_setting_rule_of(key)->kind == PC_VALUE_REFERENCE) continue; /* it would have to be opened */
         code = pc_value_parse(key, entry->value, &setting.value[key], &cause);
         setting.given[key] = !code;
         if (code) culprit = key;
