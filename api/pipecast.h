@@ -624,7 +624,10 @@ PC_PUBLIC int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threa
  * row for each machine and number of GPUs that was tried, with the best plan there. Of each machine they are tried from
  * the fewest on until one keeps to both: `training_days` and `training_cost` of its last row tell whether one does.
  * Numbers that would be too slow at the GPU's peak rate have no row. pipecast_plan_run looks at neither. Columns,
- * `progress` and errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget. */
+ * `progress` and errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget.
+ *
+ *     pipecast_plan_goal(plan, 0, NULL, NULL, &cells, &error);
+ */
 PC_PUBLIC int pipecast_plan_goal(pipecast_plan *plan, int threads, pipecast_progress *progress, void *context,
                                  pipecast_results **results, pipecast_error *error);
 
