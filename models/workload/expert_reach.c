@@ -1,6 +1,7 @@
 #include "models/workload/expert_reach.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 int pc_routing_is_limited(const pc_routing *routing) {
     return routing->group_topk > 0 && routing->group_topk < routing->groups;
@@ -43,6 +44,10 @@ static pieces pieces_of(double from, double to) {
     return (pieces){(int)(end - begin), without_sliver(begin - from), without_sliver(to - end)};
 }
 
+static bool is_same(const pieces *a, const pieces *b) {
+    return a->whole == b->whole && a->first == b->first && a->last == b->last;
+}
+
 /* The chance that a token goes to the cell: over which of its parts, and how many whole groups, are chosen. */
 static double chance_of(const pc_routing *routing, const pieces *cell) {
     int has_first = cell->first > 0.0 ? 1 : 0, has_last = cell->last > 0.0 ? 1 : 0, ends = has_first + has_last,
@@ -61,10 +66,13 @@ static double chance_of(const pc_routing *routing, const pieces *cell) {
 double pc_expert_reached(const pc_routing *routing, double cells) {
     if (!pc_routing_is_limited(routing))
         return cells * (1.0 - missed(routing->experts, routing->experts / cells, routing->topk));
-    double groups_a_cell = routing->groups / cells, sum = 0.0;
+    double groups_a_cell = routing->groups / cells, chance = 0.0, sum = 0.0;
+    pieces last = {-1, 0.0, 0.0};
     for (double i = 0.0; i < cells; i += 1.0) {
         pieces cell = pieces_of(i * groups_a_cell, (i + 1.0) * groups_a_cell);
-        sum += chance_of(routing, &cell);
+        if (!is_same(&cell, &last)) chance = chance_of(routing, &cell); /* mostly all are alike */
+        last = cell;
+        sum += chance;
     }
     return sum;
 }
