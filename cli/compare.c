@@ -40,6 +40,7 @@ static const char help[] =
     "      --run RUN          which run (default: the first that kept its trace)\n"
     "      --iteration N      which of those that were traced, from 1 (default: the one of median length)\n"
     "  -o, --figure FILE      draw both timelines, one above the other\n"
+    "      --dark             with --figure, of either: light on a dark ground\n"
     "\n"
     "Exit status: 0 compared, whether they differ or not; 1 they differ, with --exit-code; 2 bad input; 3 a fault of "
     "the\n"
@@ -49,11 +50,11 @@ static const char help[] =
     "example: pipecast compare before.h5 after.h5 --columns iteration_s,memory_gib_max -o changes.svg\n"
     "example: pipecast compare study.h5 rank0.json.gz rank1.json.gz --run study.zb-h1 -o beside.svg\n";
 
-enum { COLUMNS, TOLERANCE, SORT, FORMAT, ALL, EXIT_CODE, RUN, ITERATION, FIGURE };
+enum { COLUMNS, TOLERANCE, SORT, FORMAT, ALL, EXIT_CODE, RUN, ITERATION, FIGURE, DARK };
 static const option_spec option_specs[] = {{"columns", 0, "LIST"},  {"tolerance", 0, "X"}, {"sort", 0, "ORDER"},
                                            {"format", 0, "FORMAT"}, {"all", 0, NULL},      {"exit-code", 0, NULL},
                                            {"run", 0, "RUN"},       {"iteration", 0, "N"}, {"figure", 'o', "FILE"},
-                                           {"help", 'h', NULL},     {NULL, 0, NULL}};
+                                           {"dark", 0, NULL},       {"help", 'h', NULL},   {NULL, 0, NULL}};
 
 enum { NOT_SORTED = -1, BY_RUN, BY_CHANGE };
 
@@ -66,6 +67,7 @@ typedef struct request {
     bool has_exit_code;
     const char *run, *figure; /* NULL if not given */
     int64_t iteration;        /* 0 likewise */
+    bool is_dark;             /* of the figure */
 } request;
 
 static bool take_option(void *asked, int option, const char *value) {
@@ -94,6 +96,8 @@ static bool take_option(void *asked, int option, const char *value) {
     case FIGURE:
         r->figure = value;
         return true;
+    case DARK:
+        return r->is_dark = true;
     default:
         return false;
     }
@@ -123,7 +127,7 @@ static pc_code compare(const request *r, pc_results_reader *const readers[2], pc
     const pc_run_row *a = pc_results_row(readers[0], 0), *b = pc_results_row(readers[1], 0);
     const int64_t a_count = pc_results_run_count(readers[0]), b_count = pc_results_run_count(readers[1]);
     warn_of_versions(&options);
-    pc_code code = r->figure ? pc_compare_draw(a, a_count, b, b_count, &options, r->figure, error) : PC_OK;
+    pc_code code = r->figure ? pc_compare_draw(a, a_count, b, b_count, &options, r->is_dark, r->figure, error) : PC_OK;
     if (code) return code;
     code = pc_compare(a, a_count, b, b_count, &options, stdout, summary, error);
     if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
@@ -170,11 +174,14 @@ static int answer_traces(const request *r) {
                                    .traces = r->paths + 1,
                                    .trace_count = r->path_count - 1,
                                    .iteration = r->iteration,
+                                   .is_dark = r->is_dark,
                                    .format = r->options.format};
     return compare_traces(&traces);
 }
 
 static int judge_request(const request *r) {
+    if (r->is_dark && !r->figure)
+        return report_usage("compare: --dark: nothing is drawn; expected it with --figure FILE");
     if (r->path_count >= 2 && is_trace(r->paths[1])) return answer_traces(r);
     if (r->path_count > 2)
         return report_usage("compare: '%s' is one too many; expected A.h5 B.h5, or RESULTS.h5 TRACE.json...",

@@ -23,7 +23,7 @@ static pc_code read_traces(const traces_request *r, const pc_trace_record *recor
 
 static pc_code show(const traces_request *r, const pc_beside *beside, const pc_trace_record *record, const char *name,
                     pc_error *error) {
-    pc_code code = r->figure ? pc_beside_draw(beside, record, name, r->figure, error) : PC_OK;
+    pc_code code = r->figure ? pc_beside_draw(beside, record, name, r->is_dark, r->figure, error) : PC_OK;
     if (!code) code = pc_beside_write(beside, record, name, r->format, stdout, error);
     if (code == PC_ERROR_IO && !r->figure) pc_error_place(error, "standard output", 0, "");
     return code;

@@ -4,6 +4,7 @@
 
 #include "results/table.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct traces_request {
@@ -11,6 +12,7 @@ typedef struct traces_request {
     const char **traces;
     int trace_count;
     int64_t iteration; /* from 1; 0: the whole one of median length */
+    bool is_dark;      /* of the figure */
     pc_format format;
 } traces_request;
 

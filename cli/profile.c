@@ -20,6 +20,7 @@
 static const char help[] =
     "usage: pipecast profile show PROFILE.h5|NAME [--format table|csv|json] [--figure FILE] [--residuals FILE] "
     "[--fit NAME]\n"
+    "                             [--dark]\n"
     "       pipecast profile fit INPUT... -o PROFILE.h5 [--device NAME] [--gpu NAME] [--processors N]\n"
     "                            [--library NAME,...] [--site NAME,...]\n"
     "                            [--collective NAME] [--link NAME] [--ranks N] [--nodes N]\n"
@@ -36,6 +37,7 @@ static const char help[] =
     "      --figure FILE    also draw rates by size, measured and fitted, a panel an operation; svg, png or pdf\n"
     "      --residuals FILE  also draw measured over predicted times and what is left\n"
     "      --fit NAME       of these fits alone: a name that show prints, or part of one\n"
+    "      --dark           light on a dark ground, with --figure or --residuals\n"
     "\n"
     "fit: others' measurements become a profile. INPUT is what nccl-tests print, a CSV of kernel or transfer\n"
     "times (docs/calibration.md; aiconfigurator's and SimuMax's tables as they are), or a profile, whose\n"
@@ -79,6 +81,7 @@ typedef struct request {
     const char **paths;
     int path_count;
     const char *output, *figure, *residuals, *fit, *device, *gpu;
+    bool is_dark; /* of figures */
     pc_format format;
     int64_t processors, ranks, nodes;
     const char *collective, *link, *library, *site;
@@ -93,8 +96,8 @@ static int answer_show(request *r) {
     pc_code code = r->figure ? pc_figure_check_path(r->figure, &error) : PC_OK;
     if (!code && r->residuals) code = pc_figure_check_path(r->residuals, &error);
     if (!code) code = profile_open(r->paths[0], &profile, &error);
-    if (!code && r->figure) code = pc_figure_rates(&profile, r->fit, r->figure, &error);
-    if (!code && r->residuals) code = pc_figure_fits(&profile, r->fit, r->residuals, &error);
+    if (!code && r->figure) code = pc_figure_rates(&profile, r->fit, r->is_dark, r->figure, &error);
+    if (!code && r->residuals) code = pc_figure_fits(&profile, r->fit, r->is_dark, r->residuals, &error);
     if (!code) {
         code = pc_profile_show(&profile, r->format, stdout, &error);
         if (code == PC_ERROR_IO) pc_error_place(&error, "standard output", 0, "");
@@ -221,6 +224,7 @@ enum {
     FIGURE,
     RESIDUALS,
     FIT,
+    DARK,
     DEVICE,
     GPU,
     PROCESSORS,
@@ -239,29 +243,15 @@ enum {
     QUIET,
     HELP
 };
-static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
-                                      {"format", 0, "FORMAT"},
-                                      {"figure", 0, "FILE"},
-                                      {"residuals", 0, "FILE"},
-                                      {"fit", 0, "NAME"},
-                                      {"device", 0, "NAME"},
-                                      {"gpu", 0, "NAME"},
-                                      {"processors", 0, "N"},
-                                      {"collective", 0, "NAME"},
-                                      {"link", 0, "NAME"},
-                                      {"library", 0, "NAME,..."},
-                                      {"site", 0, "NAME,..."},
-                                      {"ranks", 0, "N"},
-                                      {"nodes", 0, "N"},
-                                      {"parameters", 0, "NAME,..."},
-                                      {"by", 0, "COLUMN,..."},
-                                      {"profile", 0, "BASE.h5"},
-                                      {"set", 0, "KEY=VALUE"},
-                                      {"allow-outside", 0, NULL},
-                                      {"jobs", 'j', "N"},
-                                      {"quiet", 'q', NULL},
-                                      {"help", 'h', NULL},
-                                      {NULL, 0, NULL}};
+static const option_spec options[] = {
+    {"output", 'o', "PROFILE.h5"}, {"format", 0, "FORMAT"},    {"figure", 0, "FILE"},
+    {"residuals", 0, "FILE"},      {"fit", 0, "NAME"},         {"dark", 0, NULL},
+    {"device", 0, "NAME"},         {"gpu", 0, "NAME"},         {"processors", 0, "N"},
+    {"collective", 0, "NAME"},     {"link", 0, "NAME"},        {"library", 0, "NAME,..."},
+    {"site", 0, "NAME,..."},       {"ranks", 0, "N"},          {"nodes", 0, "N"},
+    {"parameters", 0, "NAME,..."}, {"by", 0, "COLUMN,..."},    {"profile", 0, "BASE.h5"},
+    {"set", 0, "KEY=VALUE"},       {"allow-outside", 0, NULL}, {"jobs", 'j', "N"},
+    {"quiet", 'q', NULL},          {"help", 'h', NULL},        {NULL, 0, NULL}};
 
 typedef enum action { SHOW, FIT_IN, TUNE, COMPARE, ACTIONS } action;
 
@@ -274,7 +264,7 @@ static const struct action_rule {
     bool needs_output;
     int (*answer)(request *r);
 } rules[ACTIONS] = {
-    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << RESIDUALS | 1u << FIT, 1, 1,
+    [SHOW] = {"show", 1u << FORMAT | 1u << FIGURE | 1u << RESIDUALS | 1u << FIT | 1u << DARK, 1, 1,
               "one PROFILE.h5, or a name of `pipecast list profiles`", false, answer_show},
     [FIT_IN] = {"fit",
                 1u << OUTPUT | 1u << DEVICE | 1u << GPU | 1u << PROCESSORS | 1u << COLLECTIVE | 1u << LINK |
@@ -320,6 +310,7 @@ static bool take_option(request *r, int option, const char *value) {
         [SITE] = &r->site,     [LINK] = &r->link,     [PARAMETERS] = &r->tune.parameters, [BASE] = &r->tune.base,
         [QUIET] = NULL};
     if (option == ARGUMENT_OPERAND) return r->paths[r->path_count++] = value, true;
+    if (option == DARK) return r->is_dark = true;
     if (option == FORMAT) return argument_format("--format", value, &r->format);
     if (option == PROCESSORS)
         return argument_integer("profile fit: --processors", value, 1, PROCESSORS_MAX, &r->processors);
@@ -339,6 +330,8 @@ static bool is_complete(const request *r, const struct action_rule *rule) {
         report_usage("profile fit: no output; expected -o PROFILE.h5");
     else if (r->fit && !r->figure && !r->residuals)
         report_usage("profile show: --fit without --figure or --residuals; expected one of them, too");
+    else if (r->is_dark && !r->figure && !r->residuals)
+        report_usage("profile show: --dark without --figure or --residuals; expected one of them, too");
     else
         return true;
     return false;

@@ -28,6 +28,7 @@ static const char help[] =
     "                             model where there is none)\n"
     "      --conditions RECIPES.csv  what rows do not say: a table of configurations with Megatron's arguments\n"
     "      --figure FILE          draw forecast over measured times: .svg, .png or .pdf\n"
+    "      --dark                 light on a dark ground, with --figure\n"
     "      --format FORMAT        table, csv or json (default table); csv: the table's columns, and the forecasts "
     "behind\n"
     "      --set KEY=VALUE        a key of all runs, such as setting.profile=h100.h5; may be repeated\n"
@@ -51,6 +52,7 @@ typedef struct score_command {
     run_sets sets;
     int64_t jobs;
     bool allows_outside, is_quiet;
+    bool is_dark; /* of the figure */
     bool any_bad; /* a row could not be read */
     progress bar;
     bool has_bar;
@@ -129,7 +131,8 @@ static pc_code score_rows(score_command *c, const pc_measured *m, const pc_measu
 static pc_code write_all(const score_command *c, const pc_score *score, pc_error *error) {
     const char *slash = strrchr(c->path, '/');
     pc_code code = c->output ? pc_score_file_write(score, c->output, error) : PC_OK;
-    if (!code && c->figure) code = pc_figure_score(score, c->by[0], slash ? slash + 1 : c->path, c->figure, error);
+    if (!code && c->figure)
+        code = pc_figure_score(score, c->by[0], slash ? slash + 1 : c->path, c->is_dark, c->figure, error);
     return code ? code : pc_score_table_write(score, c->format, stdout, error);
 }
 
@@ -160,12 +163,12 @@ static int answer(score_command *c) {
 
 /* ---- arguments ---- */
 
-enum { OUTPUT, BY, CONDITIONS, FIGURE, FORMAT, SET, ALLOW_OUTSIDE, JOBS, QUIET, HELP };
+enum { OUTPUT, BY, CONDITIONS, FIGURE, DARK, FORMAT, SET, ALLOW_OUTSIDE, JOBS, QUIET, HELP };
 static const option_spec option_specs[] = {
-    {"output", 'o', "RESULTS.h5"}, {"by", 0, "COLUMN,..."}, {"conditions", 0, "RECIPES.csv"},
-    {"figure", 0, "FILE"},         {"format", 0, "FORMAT"}, {"set", 0, "KEY=VALUE"},
-    {"allow-outside", 0, NULL},    {"jobs", 'j', "N"},      {"quiet", 'q', NULL},
-    {"help", 'h', NULL},           {NULL, 0, NULL}};
+    {"output", 'o', "RESULTS.h5"}, {"by", 0, "COLUMN,..."},    {"conditions", 0, "RECIPES.csv"},
+    {"figure", 0, "FILE"},         {"dark", 0, NULL},          {"format", 0, "FORMAT"},
+    {"set", 0, "KEY=VALUE"},       {"allow-outside", 0, NULL}, {"jobs", 'j', "N"},
+    {"quiet", 'q', NULL},          {"help", 'h', NULL},        {NULL, 0, NULL}};
 
 static bool take_by(score_command *c, const char *value) {
     if (c->by_count == BY_MOST) {
@@ -198,6 +201,8 @@ static bool take_option(score_command *c, int option, const char *value) {
     case FIGURE:
         c->figure = value;
         return true;
+    case DARK:
+        return c->is_dark = true;
     case FORMAT:
         return argument_format("--format", value, &c->format);
     case SET:
@@ -226,5 +231,6 @@ int command_score(int argc, char **argv) {
         if (option == ARGUMENT_ERROR || !take_option(&c, option, x.value)) return EXIT_BAD_INPUT;
     }
     if (!c.path) return report_usage("score: no table; expected MEASURED.csv");
+    if (c.is_dark && !c.figure) return report_usage("score: --dark: nothing is drawn; expected it with --figure FILE");
     return answer(&c);
 }

@@ -50,9 +50,10 @@ void pc_beside_free(pc_beside *beside);
 pc_code pc_beside_write(const pc_beside *beside, const pc_trace_record *record, const char *name, pc_format format,
                         FILE *stream, pc_error *error);
 
-/* Both timelines, device by device the simulated one above the measured one: svg, png or pdf. */
-pc_code pc_beside_draw(const pc_beside *beside, const pc_trace_record *record, const char *name, const char *path,
-                       pc_error *error);
+/* Both timelines, device by device the simulated one above the measured one: svg, png or pdf. `is_dark`: light
+ * on a dark ground. */
+pc_code pc_beside_draw(const pc_beside *beside, const pc_trace_record *record, const char *name, bool is_dark,
+                       const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

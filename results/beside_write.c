@@ -177,7 +177,7 @@ static pc_code fill_trace(const pc_beside *b, const pc_replay_trace *from, pc_re
 }
 
 static pc_code draw(const pc_beside *b, const pc_trace_record *record, const char *name, const pc_replay_trace *both,
-                    const char *path, pc_error *error) {
+                    bool is_dark, const char *path, pc_error *error) {
     char title[PC_LABEL_SIZE + 64], subtitle[256];
     step steps[STEPS];
     list_steps(b, steps);
@@ -192,6 +192,7 @@ static pc_code draw(const pc_beside *b, const pc_trace_record *record, const cha
                             .time_unit_ps = 1e9,
                             .devices = PC_TIMELINE_ROWS_BESIDE * b->devices - 1,
                             .is_beside = true,
+                            .is_dark = is_dark,
                             .chunks = record->chunks,
                             .slices = pc_placement_slices(record->placement, record->chunks),
                             .trace = both,
@@ -200,11 +201,11 @@ static pc_code draw(const pc_beside *b, const pc_trace_record *record, const cha
     return pc_figure_timeline(&timeline, path, error);
 }
 
-pc_code pc_beside_draw(const pc_beside *beside, const pc_trace_record *record, const char *name, const char *path,
-                       pc_error *error) {
+pc_code pc_beside_draw(const pc_beside *beside, const pc_trace_record *record, const char *name, bool is_dark,
+                       const char *path, pc_error *error) {
     pc_replay_trace both = {.pass_count = 0};
     pc_code code = fill_trace(beside, &record->replay.trace, &both, error);
-    if (!code) code = draw(beside, record, name, &both, path, error);
+    if (!code) code = draw(beside, record, name, &both, is_dark, path, error);
     pc_free(both.pass);
     pc_free(both.pass_device);
     pc_free(both.pass_start_ps);

@@ -47,11 +47,11 @@ pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, in
                    const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error);
 
 /* Draws the differences of numbers as bars, the largest first, at most `PC_COMPARE_BARS_MOST` of them; says below how
- * many are left out, and how many have no size. Uses the columns, the tolerance and the names of the options. Errors as
- * above, and those of drawing. */
+ * many are left out, and how many have no size. Uses the columns, the tolerance and the names of the options.
+ * `is_dark`: light on a dark ground. Errors as above, and those of drawing. */
 enum { PC_COMPARE_BARS_MOST = 30 };
 pc_code pc_compare_draw(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
-                        const pc_compare_options *options, const char *path, pc_error *error);
+                        const pc_compare_options *options, bool is_dark, const char *path, pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ _pipecast_options() {
             --each= --map= --seq-mix= --sensitivity --anew --exhaustive --set= --allow-outside --quiet -q --help -h
         _pipecast_flags plan
         ;;
-    score) echo --output= -o= --by= --conditions= --figure= --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
+    score) echo --output= -o= --by= --conditions= --figure= --dark --format= --set= --allow-outside --jobs= -j= --quiet -q --help -h ;;
     schedule)
         echo --devices= -p= --microbatches= -m= --chunks= -v= --slices= --slice-times= --times= --vocab-times= --comm= --release-b= --keep= --memory-limit= --out-of-memory= --making= --goal= --improve --engine= --block= --block-steps= \
             --robust= --jitter= --gpu-jitter= --link-jitter= --slow-factor= --slow-stage= --samples= --seed= --format= --figure= --dark --help -h
@@ -35,7 +35,7 @@ _pipecast_options() {
             --label= --x-label= --y-label= --x-range= --y-range= --log= --time= --stages= --microbatches= --dark --help -h
         ;;
     export) echo --run= --to= --table= --message-size= --scenario= --output= -o= --help -h ;;
-    compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --help -h ;;
+    compare) echo --columns= --tolerance= --sort= --format= --all --exit-code --run= --iteration= --figure= -o= --dark --help -h ;;
     merge) echo --quiet -q --format= --columns= --color= --jobs= -j= --allow-outside --help -h ;;
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
@@ -43,7 +43,7 @@ _pipecast_options() {
             --seed= --replay= --stage= --allow-outside --quiet -q --help -h
         ;;
     profile)
-        echo --output= -o= --format= --figure= --residuals= --fit= --device= --gpu= --processors= --library= --site= \
+        echo --output= -o= --format= --figure= --residuals= --fit= --dark --device= --gpu= --processors= --library= --site= \
             --collective= --link= --ranks= --nodes= --parameters= --by= --profile= --set= --allow-outside --jobs= -j= --quiet -q --help -h
         ;;
     list) echo --format= --help -h ;;

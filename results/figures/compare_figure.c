@@ -106,8 +106,9 @@ static void add_bars(const bars *of, pc_text *script) {
                        i - 0.32, one->percent, i + 0.32, one->percent > 0 ? PC_STYLE_ORANGE : PC_STYLE_BLUE);
         pc_text_printf(script, "set label ");
         pc_gnuplot_add_string(script, one->values, sizeof one->values);
-        pc_text_printf(script, " at first %.6g,%d left offset character 0.7,0 noenhanced front\n",
-                       fmax(one->percent, 0), i);
+        pc_text_printf(
+            script, " at first %.6g,%d left offset character 0.7,0 noenhanced front textcolor rgb '" PC_STYLE_INK "'\n",
+            fmax(one->percent, 0), i);
     }
 }
 
@@ -132,12 +133,13 @@ static void add_axes(const bars *of, double height, double below, pc_text *scrip
     pc_text_printf(script, "set lmargin at screen %.6f\nset rmargin at screen 0.97\n", (double)MARGIN_LEFT / WIDTH);
     pc_text_printf(script, "set tmargin at screen %.6f\nset bmargin at screen %.6f\n", 1 - MARGIN_TOP / height,
                    below / height);
-    pc_text_printf(script,
-                   "unset key\nset border 1 linecolor rgb '" PC_STYLE_AXIS "'\nset xrange [%.6g:%.6g]\nset yrange "
-                   "[%g:-0.5]\nset xtics nomirror out\nset xlabel 'Change from a to b [%%]'\nset grid x linecolor rgb "
-                   "'" PC_STYLE_GRID "'\nset arrow from 0,graph 0 to 0,graph 1 nohead linecolor rgb '" PC_STYLE_INK
-                   "' front\n",
-                   least - 0.05 * span, most + 0.75 * span, of->count - 0.5);
+    pc_text_printf(
+        script,
+        "unset key\nset border 1 linecolor rgb '" PC_STYLE_AXIS "'\nset xrange [%.6g:%.6g]\nset yrange "
+        "[%g:-0.5]\nset xtics nomirror out\nset xlabel 'Change from a to b [%%]' textcolor rgb '" PC_STYLE_INK
+        "'\nset grid x linecolor rgb "
+        "'" PC_STYLE_GRID "'\nset arrow from 0,graph 0 to 0,graph 1 nohead linecolor rgb '" PC_STYLE_INK "' front\n",
+        least - 0.05 * span, most + 0.75 * span, of->count - 0.5);
     add_names(of, script);
 }
 
@@ -180,7 +182,7 @@ static void add_script(const pc_comparison *c, const bars *of, const char *path,
     pc_text_printf(script, "plot NaN notitle\n");
 }
 
-static pc_code draw(const pc_comparison *c, const char *path, pc_error *error) {
+static pc_code draw(const pc_comparison *c, bool is_dark, const char *path, pc_error *error) {
     pc_text script = {0};
     pc_number_scope scope = {0};
     bars *of = pc_alloc(1, sizeof *of);
@@ -188,6 +190,7 @@ static pc_code draw(const pc_comparison *c, const char *path, pc_error *error) {
     if (!code) {
         bool done = collect(c, of);
         if (done) add_script(c, of, path, &script);
+        if (is_dark) pc_picture_darken(&script);
         pc_number_scope_leave(&scope);
         code = !done || script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     }
@@ -197,13 +200,13 @@ static pc_code draw(const pc_comparison *c, const char *path, pc_error *error) {
 }
 
 pc_code pc_compare_draw(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
-                        const pc_compare_options *options, const char *path, pc_error *error) {
+                        const pc_compare_options *options, bool is_dark, const char *path, pc_error *error) {
     pc_comparison c = {.options = NULL};
     pc_compare_options by_change = *options;
     by_change.by_change = true;
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = pc_comparison_make(a, a_count, b, b_count, &by_change, &c, error);
-    if (!code) code = draw(&c, path, error);
+    if (!code) code = draw(&c, is_dark, path, error);
     pc_comparison_free(&c);
     return code;
 }

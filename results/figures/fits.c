@@ -100,14 +100,14 @@ static void add_title(const pc_profile *profile, pc_text *script) {
              d->name[0] ? d->name : "a GPU without a name");
     pc_text_printf(script, "set multiplot title ");
     pc_gnuplot_add_string(script, title, 100);
-    pc_text_printf(script, " noenhanced\n");
+    pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
 static void add_script(const pc_profile *profile, const chosen *fits, const char *path, pc_text *script) {
     pc_picture_begin(script, path, WIDTH, HEIGHT);
     for (int i = 0; i < fits->count; i++) add_points(fits->fit[i], i, script);
     add_title(profile, script);
-    pc_text_printf(script,
+    pc_text_printf(script, PC_STYLE_TEXTS
                    "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\nset format xy '%%g'\n"
                    "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key left top noenhanced samplen 1\n"
                    "set lmargin 12\nset rmargin 3\n");
@@ -125,7 +125,7 @@ static pc_code check_measured(const chosen *fits, pc_error *error) {
                         "or --figure");
 }
 
-pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
+pc_code pc_figure_fits(const pc_profile *profile, const char *fit, bool is_dark, const char *path, pc_error *error) {
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
     chosen x;
@@ -136,6 +136,7 @@ pc_code pc_figure_fits(const pc_profile *profile, const char *fit, const char *p
     if (code) return code;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(profile, &x, path, &script);
+    if (is_dark) pc_picture_darken(&script);
     pc_number_scope_leave(&scope);
     code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     pc_text_free(&script);

@@ -124,7 +124,7 @@ static void add_title(const pc_profile *profile, bool is_cut, pc_text *script) {
              is_cut ? "; not all fits" : "");
     pc_text_printf(script, "set multiplot title ");
     pc_gnuplot_add_string(script, title, 120);
-    pc_text_printf(script, " noenhanced\n");
+    pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
 static void add_script(const pc_profile *profile, const pc_rates *rates, const char *path, pc_text *script) {
@@ -136,15 +136,15 @@ static void add_script(const pc_profile *profile, const pc_rates *rates, const c
         add_line(&rates->series[i], i, unit, script);
     }
     add_title(profile, rates->is_cut, script);
-    pc_text_printf(script,
-                   "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\n"
-                   "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key noenhanced Left reverse samplen 1 spacing 0.9\n"
-                   "set lmargin 10\nset rmargin 3\n");
+    pc_text_printf(script, PC_STYLE_TEXTS "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\n"
+                                          "set grid linecolor rgb '" PC_STYLE_GRID
+                                          "'\nset key noenhanced Left reverse samplen 1 spacing 0.9\n"
+                                          "set lmargin 10\nset rmargin 3\n");
     for (int i = 0; i < rates->panels; i++) add_panel(rates, i, columns, rows, path, script);
     pc_text_printf(script, "unset multiplot\n");
 }
 
-pc_code pc_figure_rates(const pc_profile *profile, const char *fit, const char *path, pc_error *error) {
+pc_code pc_figure_rates(const pc_profile *profile, const char *fit, bool is_dark, const char *path, pc_error *error) {
     pc_rates_fits fits;
     pc_rates rates;
     pc_text script = {0};
@@ -155,6 +155,7 @@ pc_code pc_figure_rates(const pc_profile *profile, const char *fit, const char *
     if (code) return code;
     if (pc_number_scope_enter(&scope)) {
         add_script(profile, &rates, path, &script);
+        if (is_dark) pc_picture_darken(&script);
         pc_number_scope_leave(&scope);
         code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     } else {

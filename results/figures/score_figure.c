@@ -91,7 +91,7 @@ static void add_series(const series *chosen, const char *path, pc_text *script) 
 }
 
 static void add_axes(const extent *all, const char *title, pc_text *script) {
-    pc_text_printf(script, "set title ");
+    pc_text_printf(script, PC_STYLE_TEXTS "set title ");
     pc_gnuplot_add_string(script, title, 80);
     pc_text_printf(script,
                    " noenhanced\nset logscale xy\nset border 3 linecolor rgb '" PC_STYLE_AXIS
@@ -111,7 +111,8 @@ static void add_script(const pc_score *score, const char *by, const series *chos
     add_series(chosen, path, script);
 }
 
-pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, const char *path, pc_error *error) {
+pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, bool is_dark, const char *path,
+                        pc_error *error) {
     series chosen = {.count = 0};
     pc_number_scope scope = {0};
     pc_text script = {0};
@@ -120,6 +121,7 @@ pc_code pc_figure_score(const pc_score *score, const char *by, const char *title
     if (code) return code;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(score, by, &chosen, title, path, &script);
+    if (is_dark) pc_picture_darken(&script);
     pc_number_scope_leave(&scope);
     code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
     pc_text_free(&script);

@@ -11,8 +11,9 @@ extern "C" {
 
 /* Both axes logarithmic, with the line of equality and a band of 10%. A colour for each value of the columns `by`,
  * those with the most runs first; runs that are called out of memory are hollow. svg, png or pdf by the path's ending.
- * PC_ERROR_INPUT where no run has both times. Same score, same bytes. */
-pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, const char *path, pc_error *error);
+ * PC_ERROR_INPUT where no run has both times. `is_dark`: light on a dark ground. Same score, same bytes. */
+pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, bool is_dark, const char *path,
+                        pc_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,10 @@
 #define PC_STYLE_QUIET "#444444"
 #define PC_STYLE_AXIS  "#888888"
 #define PC_STYLE_GRID  "#dcdcdc"
+/* Before a plot's texts are set: gnuplot's own black stays black in a dark picture. */
+#define PC_STYLE_TEXTS                                                                                                 \
+    "set title textcolor rgb '" PC_STYLE_INK "'\nset xlabel textcolor rgb '" PC_STYLE_INK                              \
+    "'\nset ylabel textcolor rgb '" PC_STYLE_INK "'\nset key textcolor rgb '" PC_STYLE_INK "'\n"
 
 /* The palette of Okabe and Ito ('Color universal design', https://jfly.uni-koeln.de/color/), which colour-blind readers
  * tell apart; its yellow, too pale for lines and marks on white, is darker here. */

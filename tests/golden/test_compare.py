@@ -194,6 +194,9 @@ different: 2 of 3 runs that both have, in 2 columns
             self.assertIn(expected, text)
         self.compare(self.whole, path, "--columns", "mfu", "-o", drawn)
         self.assertIn("mfu: What differs", pathlib.Path(drawn).read_text())
+        self.assertNotIn("#171717", pathlib.Path(drawn).read_text().lower())
+        self.compare(self.whole, path, "-o", drawn, "--dark")
+        self.assertIn("#171717", pathlib.Path(drawn).read_text().lower())
         self.compare(self.whole, self.whole, "-o", drawn)
         self.assertIn("No number has changed.", pathlib.Path(drawn).read_text())
         self.bad(2, f"-o: {drawn}: is a file to compare; expected another file", drawn, self.whole, "-o", drawn)
@@ -227,6 +230,7 @@ different: 2 of 3 runs that both have, in 2 columns
             ("--columns: 'mfu' twice; expected it once", ["a.h5", "b.h5", "--columns", "mfu,mfu"]),
             ("--sort: unknown order 'size'; expected run or change", ["a.h5", "b.h5", "--sort", "size"]),
             ("changes.gif: unknown ending; expected a file name that ends in .svg, .png or .pdf", ["a.h5", "b.h5", "-o", "changes.gif"]),
+            ("compare: --dark: nothing is drawn; expected it with --figure FILE", ["a.h5", "b.h5", "--dark"]),
             ("compare: --run and --iteration are of traces; expected RESULTS.h5 TRACE.json...", ["a.h5", "b.h5", "--run", "1"]),
             ("compare: --columns, --tolerance, --sort, --all and --exit-code are of two results files; expected them without traces",
              ["a.h5", "b.json", "--columns", "mfu"]),

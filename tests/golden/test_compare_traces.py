@@ -118,13 +118,16 @@ class Compare(unittest.TestCase):
         text = path.read_text()
         self.assertEqual(len(re.findall(r"simulated [FBW] of microbatch", text)), 4 * 8 * 3)
         self.assertEqual(len(re.findall(r"measured [FBW] of microbatch", text)), 4 * 8 * 3)
+        self.assertNotIn("#171717", text.lower())
+        self.compare("zb-h1", paths, "--figure", str(path), "--dark")
+        self.assertIn("#171717", path.read_text().lower())
 
     def test_refusals(self):
         paths = self.traces("both", "zb-h1")
         for arguments, says in (((paths[:3],), "3 traces for 4 devices"),
                                 ((paths, "--iteration", "2"), "there is no iteration 2; expected 1 to the traces' 1"),
                                 ((paths, "--tolerance", "0.1"), "are of two results files"),
-                                ((paths, "--figure", "x.gif"), "svg")):
+                                ((paths, "--figure", "x.gif"), "svg"), ((paths, "--dark"), "--dark: nothing is drawn")):
             self.assertIn(says, self.compare("zb-h1", *arguments, status=2))
         self.assertIn("without a whole iteration of 64 passes", self.compare("1f1b", paths, status=2))
         done = run("compare", str(self.folder / "base.h5"), str(self.folder / "both.h5"), "--run", "1")

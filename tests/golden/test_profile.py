@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -165,6 +166,11 @@ class Show(Profile):
         self.known = tuple(f"{name}.{ending}" for name in ("figure", "residuals") for ending in starts)
         with open(self.path("figure.svg")) as file:
             picture = file.read()
+        self.assertNotIn("#171717", picture.lower())
+        for option, name in (("--figure", "figure"), ("--residuals", "residuals")):
+            self.good("profile", "show", self.profile, option, self.path(f"{name}.svg"), "--fit", "gemm", "--dark")
+            self.assertIn("#171717", pathlib.Path(self.path(f"{name}.svg")).read_text().lower())
+        self.bad("--dark without --figure or --residuals", "profile", "show", self.profile, "--dark")
         for panel in ("gemm_forward", "gemm_input_gradient", "gemm_weight_gradient", "TFLOP/s"):
             self.assertIn(panel, picture)
         # The library's have shapes, which surfaces stand on, but no times.

@@ -125,7 +125,7 @@ class Score(unittest.TestCase):
                 ([str(MEASURED), "x.csv"], f"score: 'x.csv' behind '{MEASURED}'; expected one table"),
                 ([str(MEASURED), "--by", "model,none"], f"{MEASURED}: --by: no column 'none'; expected columns of the header, "
                  "with commas between, 8 at most"),
-                ([str(MEASURED), "--figure", "a.gif"], "a.gif"), ([str(MEASURED), "-o", str(MEASURED)], "is the table"),
+                ([str(MEASURED), "--figure", "a.gif"], "a.gif"), ([str(MEASURED), "--dark"], "--dark: nothing is drawn"), ([str(MEASURED), "-o", str(MEASURED)], "is the table"),
                 ([str(MEASURED), "--set", "setting.none=1"], "--set setting.none=1"),
                 ([str(self.folder / "none.csv")], "No such file")]:
             done = run("score", *options)
@@ -214,6 +214,9 @@ class Score(unittest.TestCase):
         text = path.read_text()
         self.assertIn("Measured [s]", text)
         self.assertIn("within 10%", text)
+        self.assertNotIn("#171717", text.lower())
+        self.score(MEASURED, "--figure", str(path), "--dark")
+        self.assertIn("#171717", path.read_text().lower())
         done = run("score", self.write(HEADER + "\n"), "--figure", str(path))
         self.assertEqual(done.returncode, 2)
         self.assertIn("no run has a measured time and a forecast to draw", done.stderr)
