@@ -118,7 +118,7 @@ int64_t pc_imported_number(const pc_imported *import, const char *key, int64_t o
 static bool has_note(const pc_text *notes, const pc_text *note) {
     for (const char *at = notes->size ? notes->data : NULL; at && (at = strstr(at, note->data)); at++) {
         const char *end = at + note->size;
-        bool begins = at == notes->data || strncmp(at - 2, "; ", 2) == 0;
+        bool begins = at == notes->data || (at - notes->data >= 2 && strncmp(at - 2, "; ", 2) == 0);
         if (begins && (*end == '\0' || strncmp(end, "; ", 2) == 0)) return true;
     }
     return false;
