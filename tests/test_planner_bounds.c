@@ -171,7 +171,7 @@ static void test_bounds_of_mixed_passes(void **state) {
     }
     print_message("%ld checked; bounds %.4f of the time\n", seen.checked, seen.mean / (double)seen.checked);
     assert_true(test_saw(seen.checked, 10));
-    assert_true(seen.mean >= 0.7 * (double)seen.checked);
+    assert_true(seen.checked == 0 || seen.mean / (double)seen.checked > 0.7);
 }
 
 /* The number with every digit at the first value that means the same: tried one after the other, by the iteration. */

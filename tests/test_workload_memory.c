@@ -536,7 +536,7 @@ static void test_dispatched_tokens(void **state) {
             exchanged += more > 0;
         }
     }
-    assert_true(test_saw(exchanged, 20));
+    assert_true(test_saw(exchanged, 21));
 }
 
 int main(void) {

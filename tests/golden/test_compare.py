@@ -197,6 +197,7 @@ different: 2 of 3 runs that both have, in 2 columns
         self.assertNotIn("#171717", pathlib.Path(drawn).read_text().lower())
         self.compare(self.whole, path, "-o", drawn, "--dark")
         self.assertIn("#171717", pathlib.Path(drawn).read_text().lower())
+        self.assertNotRegex(pathlib.Path(drawn).read_text(), r'fill="(?:black|rgb\(0,0,0\))" font-family')
         self.compare(self.whole, self.whole, "-o", drawn)
         self.assertIn("No number has changed.", pathlib.Path(drawn).read_text())
         self.bad(2, f"-o: {drawn}: is a file to compare; expected another file", drawn, self.whole, "-o", drawn)

@@ -169,7 +169,9 @@ class Show(Profile):
         self.assertNotIn("#171717", picture.lower())
         for option, name in (("--figure", "figure"), ("--residuals", "residuals")):
             self.good("profile", "show", self.profile, option, self.path(f"{name}.svg"), "--fit", "gemm", "--dark")
-            self.assertIn("#171717", pathlib.Path(self.path(f"{name}.svg")).read_text().lower())
+            drawn = pathlib.Path(self.path(f"{name}.svg")).read_text()
+            self.assertIn("#171717", drawn.lower())
+            self.assertNotRegex(drawn, r'fill="(?:black|rgb\(0,0,0\))" font-family')
         self.bad("--dark without --figure or --residuals", "profile", "show", self.profile, "--dark")
         for panel in ("gemm_forward", "gemm_input_gradient", "gemm_weight_gradient", "TFLOP/s"):
             self.assertIn(panel, picture)

@@ -217,6 +217,7 @@ class Score(unittest.TestCase):
         self.assertNotIn("#171717", text.lower())
         self.score(MEASURED, "--figure", str(path), "--dark")
         self.assertIn("#171717", path.read_text().lower())
+        self.assertNotRegex(path.read_text(), r'fill="(?:black|rgb\(0,0,0\))" font-family')
         done = run("score", self.write(HEADER + "\n"), "--figure", str(path))
         self.assertEqual(done.returncode, 2)
         self.assertIn("no run has a measured time and a forecast to draw", done.stderr)
