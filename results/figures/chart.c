@@ -104,7 +104,7 @@ static pc_code lay_out(const pc_chart_data *data, const char *path, pc_text *scr
     pc_chart_lay_out(data, layout);
     pc_chart_add_script(data, layout, path, script, notes);
     pc_free(layout);
-    return script->failed || notes->text.failed ? pc_error_no_memory(error) : PC_OK;
+    return PC_OK;
 }
 
 static pc_code make_script(const pc_chart *chart, const pc_run_row *rows, int64_t count, const char *path,
@@ -126,8 +126,7 @@ pc_code pc_figure_chart(const pc_chart *chart, const pc_run_row *rows, int64_t c
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = pc_chart_check(chart, error);
     if (!code) code = make_script(chart, rows, count, path, &script, &notes, error);
-    if (!code && chart->is_dark) pc_picture_darken(&script);
-    if (!code) code = pc_picture_draw(&script, &notes, path, error);
+    if (!code) code = pc_picture_draw(&script, chart->is_dark, &notes, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);
     return code;

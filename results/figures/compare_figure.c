@@ -190,9 +190,8 @@ static pc_code draw(const pc_comparison *c, bool is_dark, const char *path, pc_e
     if (!code) {
         bool done = collect(c, of);
         if (done) add_script(c, of, path, &script);
-        if (is_dark) pc_picture_darken(&script);
         pc_number_scope_leave(&scope);
-        code = !done || script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+        code = !done ? pc_error_no_memory(error) : pc_picture_draw(&script, is_dark, NULL, path, error);
     }
     pc_text_free(&script);
     pc_free(of);

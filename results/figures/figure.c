@@ -47,8 +47,7 @@ static pc_code make_script(pc_figure *figure, const char *path, pc_text *script,
     else if (!code)
         code = pc_error_set_file(error, PC_ERROR_INPUT, path, "there is no pass to draw; expected one that takes time");
     pc_number_scope_leave(&scope);
-    bool has_failed = script->failed || figure->notes->text.failed;
-    return code || !has_failed ? code : pc_error_no_memory(error);
+    return code;
 }
 
 /* Writes out what gnuplot drew. */
@@ -123,7 +122,9 @@ double pc_picture_point_size(const char *path, double size) {
     return size * find_format(path)->point_scale;
 }
 
-pc_code pc_picture_draw(const pc_text *script, const pc_svg_notes *notes, const char *path, pc_error *error) {
+pc_code pc_picture_draw(pc_text *script, bool is_dark, const pc_svg_notes *notes, const char *path, pc_error *error) {
+    if (script->failed || (notes && notes->text.failed)) return pc_error_no_memory(error);
+    if (is_dark) pc_picture_darken(script);
     return draw(script, notes, find_format(path), path, error);
 }
 
@@ -142,8 +143,7 @@ pc_code pc_figure_timeline(const pc_timeline *timeline, const char *path, pc_err
     pc_figure figure = {.timeline = timeline, .format = find_format(path), .notes = &notes};
     pc_text script = {0};
     code = make_script(&figure, path, &script, error);
-    if (!code && timeline->is_dark) pc_picture_darken(&script);
-    if (!code) code = draw(&script, &notes, figure.format, path, error);
+    if (!code) code = pc_picture_draw(&script, timeline->is_dark, &notes, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);
     pc_figure_block_free(&figure.repeated);

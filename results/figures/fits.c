@@ -136,9 +136,8 @@ pc_code pc_figure_fits(const pc_profile *profile, const char *fit, bool is_dark,
     if (code) return code;
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(profile, &x, path, &script);
-    if (is_dark) pc_picture_darken(&script);
     pc_number_scope_leave(&scope);
-    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+    code = pc_picture_draw(&script, is_dark, NULL, path, error);
     pc_text_free(&script);
     return code;
 }

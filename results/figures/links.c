@@ -16,8 +16,7 @@ static pc_code make_script(const pc_links_figure *figure, const char *path, pc_t
     if (!code) pc_links_add_script(figure, &data, path, script, notes);
     pc_links_free(&data);
     pc_number_scope_leave(&scope);
-    bool has_failed = script->failed || notes->text.failed;
-    return code || !has_failed ? code : pc_error_no_memory(error);
+    return code;
 }
 
 pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_error *error) {
@@ -25,8 +24,7 @@ pc_code pc_figure_links(const pc_links_figure *figure, const char *path, pc_erro
     pc_svg_notes notes = {.title = figure->title};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = make_script(figure, path, &script, &notes, error);
-    if (!code && figure->is_dark) pc_picture_darken(&script);
-    if (!code) code = pc_picture_draw(&script, &notes, path, error);
+    if (!code) code = pc_picture_draw(&script, figure->is_dark, &notes, path, error);
     pc_text_free(&script);
     pc_text_free(&notes.text);
     return code;

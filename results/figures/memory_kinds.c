@@ -260,15 +260,14 @@ static pc_code make_script(const pc_memory_kinds_figure *figure, const char *pat
     add_script(&canvas);
     pc_number_scope_leave(&scope);
     pc_free(canvas.columns);
-    return script->failed ? pc_error_no_memory(error) : PC_OK;
+    return PC_OK;
 }
 
 pc_code pc_figure_memory_kinds(const pc_memory_kinds_figure *figure, const char *path, pc_error *error) {
     pc_text script = {0};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = make_script(figure, path, &script, error);
-    if (!code && figure->is_dark) pc_picture_darken(&script);
-    if (!code) code = pc_picture_draw(&script, NULL, path, error);
+    if (!code) code = pc_picture_draw(&script, figure->is_dark, NULL, path, error);
     pc_text_free(&script);
     return code;
 }

@@ -42,7 +42,8 @@ void pc_picture_darken(pc_text *script);
 /* What to ask gnuplot for, for points of the same size in all formats. */
 double pc_picture_point_size(const char *path, double size);
 
-/* Draws the script and puts the file in place; of an svg, with the notes (NULL: none). */
-pc_code pc_picture_draw(const pc_text *script, const pc_svg_notes *notes, const char *path, pc_error *error);
+/* Draws the script, made dark where asked, and puts the file in place; of an svg, with the notes (NULL: none).
+ * PC_ERROR_NO_MEMORY where either text has failed. */
+pc_code pc_picture_draw(pc_text *script, bool is_dark, const pc_svg_notes *notes, const char *path, pc_error *error);
 
 #endif

@@ -207,8 +207,7 @@ pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, bool is_dark, 
     if (!code && pc_number_scope_enter(&scope)) {
         add_script(&of, path, &script);
         pc_number_scope_leave(&scope);
-        if (is_dark) pc_picture_darken(&script);
-        code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+        code = pc_picture_draw(&script, is_dark, NULL, path, error);
     } else if (!code) {
         code = pc_error_no_memory(error);
     }

@@ -160,8 +160,7 @@ pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, bool is_da
     if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
     add_script(&of, path, &script);
     pc_number_scope_leave(&scope);
-    if (is_dark) pc_picture_darken(&script);
-    code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+    code = pc_picture_draw(&script, is_dark, NULL, path, error);
     pc_text_free(&script);
     return code;
 }

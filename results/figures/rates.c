@@ -155,9 +155,8 @@ pc_code pc_figure_rates(const pc_profile *profile, const char *fit, bool is_dark
     if (code) return code;
     if (pc_number_scope_enter(&scope)) {
         add_script(profile, &rates, path, &script);
-        if (is_dark) pc_picture_darken(&script);
         pc_number_scope_leave(&scope);
-        code = script.failed ? pc_error_no_memory(error) : pc_picture_draw(&script, NULL, path, error);
+        code = pc_picture_draw(&script, is_dark, NULL, path, error);
     } else {
         code = pc_error_no_memory(error);
     }
