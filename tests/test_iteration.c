@@ -8,10 +8,6 @@
 
 #include <math.h>
 
-static void check_near(double found, double expected, double relative) {
-    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
-}
-
 static double seconds_of(const pc_iteration_spec *spec) {
     pc_iteration iteration = run_spec(spec);
     double seconds = iteration.iteration_s;
@@ -67,16 +63,16 @@ static void test_one_gpu_is_the_sum_of_its_operations(void **state) {
     pc_iteration_spec spec = lone_spec();
     double launches, sum = sum_of_operations(&spec, &launches), step_s = 1e-6;
     pc_iteration iteration = run_simple(&spec, 0);
-    check_near(iteration.iteration_s, sum + step_s, 1e-9);
-    check_near(iteration.standard_error_s, sum / 10, 1e-9);
+    check_within(iteration.iteration_s, sum + step_s, 1e-9);
+    check_within(iteration.standard_error_s, sum / 10, 1e-9);
     assert_true(iteration.exposed.tp == 0 && iteration.exposed.pp == 0 && iteration.exposed.dp == 0);
-    check_near(iteration.exposed.optimizer, step_s, 1e-9);
+    check_within(iteration.exposed.optimizer, step_s, 1e-9);
     assert_true(iteration.exposed.bubble < 1e-9);
     pc_iteration_free(&iteration);
     spec.pass_overhead = 0.25;
     spec.overhead_ps = 3000000000;
     iteration = run_simple(&spec, 0);
-    check_near(iteration.iteration_s, 1.25 * sum + step_s + 3e-3, 1e-9);
+    check_within(iteration.iteration_s, 1.25 * sum + step_s + 3e-3, 1e-9);
     pc_iteration_free(&iteration);
 }
 
@@ -87,7 +83,7 @@ static void test_launches_bound_a_pass(void **state) {
     double launches;
     sum_of_operations(&spec, &launches);
     pc_iteration iteration = run_simple(&spec, 1e-3);
-    check_near(iteration.iteration_s, (launches + 4) * 1e-3, 1e-9);
+    check_within(iteration.iteration_s, (launches + 4) * 1e-3, 1e-9);
     pc_iteration_free(&iteration);
 }
 
@@ -102,16 +98,16 @@ static void test_rates(void **state) {
     double layers = flops * (1 + 1024.0 / (6 * 2048)) /
                     (1 + 1024.0 / (6 * 2048) + (double)pc_model_padded_vocab(&spec.model, 1) / (12.0 * 24 * 2048));
     assert_true(x.sequences == 8);
-    check_near(x.model_flops, flops, 1e-12);
-    check_near(x.hardware_flops, flops, 1e-12);
-    check_near(x.mfu, flops / x.iteration_s / 300e12, 1e-12);
-    check_near(x.tflops_per_gpu, flops / x.iteration_s / 1e12, 1e-12);
+    check_within(x.model_flops, flops, 1e-12);
+    check_within(x.hardware_flops, flops, 1e-12);
+    check_within(x.mfu, flops / x.iteration_s / 300e12, 1e-12);
+    check_within(x.tflops_per_gpu, flops / x.iteration_s / 1e12, 1e-12);
     pc_iteration_free(&x);
     spec.cut.recompute = PC_RECOMPUTE_FULL;
     x = run_simple(&spec, 0);
-    check_near(x.model_flops, flops, 1e-12);
-    check_near(x.hardware_flops, flops + layers / 3, 1e-12);
-    check_near(x.hfu / x.mfu, x.hardware_flops / flops, 1e-12);
+    check_within(x.model_flops, flops, 1e-12);
+    check_within(x.hardware_flops, flops + layers / 3, 1e-12);
+    check_within(x.hfu / x.mfu, x.hardware_flops / flops, 1e-12);
     pc_iteration_free(&x);
 }
 
@@ -143,7 +139,7 @@ static void test_out_of_memory(void **state) {
     for (int64_t i = 0; i < x.replay.trace.pass_count; i++)
         if (x.replay.trace.pass_device[i] == 0 && x.replay.trace.pass[i].kind == PC_PASS_F && ++count == 4)
             fourth_s = (double)x.replay.trace.pass_start_ps[i] / 1e12;
-    check_near((double)first.peak_ps / 1e12, fourth_s, 1e-12);
+    check_within((double)first.peak_ps / 1e12, fourth_s, 1e-12);
     spec.memory_limit_bytes = first.peak_bytes;
     pc_iteration_free(&x);
     x = run_spec(&spec);
@@ -229,11 +225,11 @@ static void test_zero(void **state) {
         held[zero] = x.memory[1];
         pc_iteration_free(&x);
     }
-    check_near((double)held[1].optimizer, (double)held[0].optimizer / 8, 1e-6);
+    check_within((double)held[1].optimizer, (double)held[0].optimizer / 8, 1e-6);
     assert_int_equal(held[1].gradients, held[0].gradients);
-    check_near((double)held[2].gradients, (double)held[0].gradients / 8, 1e-6);
+    check_within((double)held[2].gradients, (double)held[0].gradients / 8, 1e-6);
     assert_int_equal(held[2].parameters, held[0].parameters);
-    check_near((double)held[3].parameters, (double)held[0].parameters / 8, 1e-6);
+    check_within((double)held[3].parameters, (double)held[0].parameters / 8, 1e-6);
     assert_true(held[2].buffers > held[1].buffers && held[3].buffers > held[2].buffers);
 }
 
@@ -331,7 +327,7 @@ static void test_transfers(void **state) {
     pc_iteration blocked = run_spec(&spec);
     assert_true(overlapped.exposed.pp > 0);
     assert_true(blocked.exposed.pp > 1.5 * overlapped.exposed.pp);
-    check_near(blocked.iteration_s - blocked.exposed.pp, overlapped.iteration_s - overlapped.exposed.pp, 1e-9);
+    check_within(blocked.iteration_s - blocked.exposed.pp, overlapped.iteration_s - overlapped.exposed.pp, 1e-9);
     assert_true(tied.exposed.pp > 1.5 * overlapped.exposed.pp);
     double sum = blocked.exposed.tp + blocked.exposed.pp + blocked.exposed.dp + blocked.exposed.optimizer +
                  blocked.exposed.bubble;
@@ -378,7 +374,7 @@ static void test_overlapped_tensor_parallelism(void **state) {
     spec.overlaps_gradients = spec.overlaps_parameters = false;
     double flows = seconds_of(&spec);
     spec.network = PC_NETWORK_CLOSED;
-    check_near(flows, seconds_of(&spec), 0.02);
+    check_within(flows, seconds_of(&spec), 0.02);
     pc_iteration_free(&waits);
     pc_iteration_free(&overlaps);
 }
@@ -427,12 +423,12 @@ static void test_zero_2(void **state) {
     spec.cut.microbatches = 4;
     double four = seconds_of(&spec);
     spec.network = PC_NETWORK_FLOWS;
-    check_near(seconds_of(&spec), four, 0.01);
+    check_within(seconds_of(&spec), four, 0.01);
     spec.network = PC_NETWORK_CLOSED;
     spec.cut.microbatches = 8;
     double eight = seconds_of(&spec);
     spec.cut.microbatches = 12;
-    check_near(seconds_of(&spec) - eight, eight - four, 0.01);
+    check_within(seconds_of(&spec) - eight, eight - four, 0.01);
     spec.cut.zero = 1;
     assert_true(seconds_of(&spec) < eight / 2);
 }

@@ -7,12 +7,6 @@
 #include "models/training/state.h"
 #include "tests/iteration_example.h"
 
-#include <math.h>
-
-static void check_near(double found, double expected, double relative) {
-    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
-}
-
 /* ---- two flows ---- */
 
 /* Stages of 64 GPUs: TP over two nodes, DP over four such pairs; all leave by NICs. Nothing has a latency. */
@@ -84,8 +78,8 @@ static void check_pair(const pc_outline *outline, sent a, sent b, bool meet) {
     double end[2], alone[] = {alone_s(outline, a), alone_s(outline, b)};
     int longer = alone[1] > alone[0];
     send_both(outline, a, b, end);
-    check_near(end[longer], meet ? alone[0] + alone[1] : alone[longer], 1e-6);
-    check_near(end[!longer], meet ? 2 * alone[!longer] : alone[!longer], 1e-6);
+    check_within(end[longer], meet ? alone[0] + alone[1] : alone[longer], 1e-6);
+    check_within(end[!longer], meet ? 2 * alone[!longer] : alone[!longer], 1e-6);
 }
 
 /* A message fills its sender's link out and its receiver's link in; a collective both links of its own stage. */
@@ -174,11 +168,11 @@ static void test_uplinks(void **state) {
     double a = alone_s(&outline, message), b = alone_s(&outline, collective);
     assert_true(b > a);
     send_both(&outline, message, collective, end);
-    check_near(end[0], a, 1e-6);
-    check_near(end[1], b + a / 4, 1e-6);
+    check_within(end[0], a, 1e-6);
+    check_within(end[1], b + a / 4, 1e-6);
     send_both(&outline, message, (sent){PP, 2, 1}, end); /* two into one leaf */
-    check_near(end[0], 2 * a, 1e-6);
-    check_near(end[1], 2 * a, 1e-6);
+    check_within(end[0], 2 * a, 1e-6);
+    check_within(end[1], 2 * a, 1e-6);
     pc_outline_free(&outline);
 }
 
@@ -229,7 +223,7 @@ static void test_no_link_carries_more_than_it_can(void **state) {
         assert_int_equal(pc_flows_program(&outline, &schedule, &how, &program, NULL), PC_OK);
         double filled = watch_links(&outline, program);
         pc_iteration x = run_spec(&spec);
-        if (filled > 0) check_near(x.link_utilisation_max * x.iteration_s, filled, 1e-6);
+        if (filled > 0) check_within(x.link_utilisation_max * x.iteration_s, filled, 1e-6);
         assert_true(filled > 0 || x.link_utilisation_max == 0);
         pc_iteration_free(&x);
         pc_program_free(program);
@@ -274,10 +268,10 @@ static void test_tp_meets_dp(void **state) {
     spec.overlaps_parameters = false;
     assert_true(longer_by(&spec) > 0.03);
     spec.overlaps_gradients = false;
-    check_near(1 + longer_by(&spec), 1, 1e-4);
+    check_within(1 + longer_by(&spec), 1, 1e-4);
     spec.overlaps_gradients = true;
     spec.cut.tp = 8;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
 }
 
 /* Gradients beside the last messages: even where they wait for the stage's last pass, that pass's message is on its way
@@ -295,11 +289,11 @@ static void test_pp_meets_dp(void **state) {
     spec.overlaps_gradients = spec.overlaps_parameters = false;
     assert_true(longer_by(&spec) > 0.01);
     spec.cut.dp = 1;
-    check_near(1 + longer_by(&spec), 1, 1e-6);
+    check_within(1 + longer_by(&spec), 1, 1e-6);
     spec.overlaps_gradients = spec.overlaps_parameters = true;
     spec.cut.dp = 4;
     spec.cut.pp = 1;
-    check_near(1 + longer_by(&spec), 1, 1e-6);
+    check_within(1 + longer_by(&spec), 1, 1e-6);
 }
 
 /* One replica: messages on their way while stages do their next passes, whose collectives leave by the same NICs. By
@@ -311,10 +305,10 @@ static void test_tp_meets_pp(void **state) {
     spec.scatters_boundary = spec.cut.sequence_parallel = false; /* whole tensors between stages */
     assert_true(longer_by(&spec) > 0.01);
     spec.granularity = PC_GRANULARITY_PASS;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
     spec.granularity = PC_GRANULARITY_OPERATIONS;
     spec.cut.tp = 8;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
 }
 
 /* Nothing meets, so flows take what closed costs say, in which a message is part of the pass that waits for it. */
@@ -324,7 +318,7 @@ static void check_waits(const pc_iteration_spec *spec) {
     double message = outline.device[0].message_s, closed = seconds_over(spec, PC_NETWORK_CLOSED);
     pc_outline_free(&outline);
     assert_true(message > 1e-4 * closed);
-    check_near(seconds_over(spec, PC_NETWORK_FLOWS), closed, 1e-9);
+    check_within(seconds_over(spec, PC_NETWORK_FLOWS), closed, 1e-9);
 }
 
 /* Two stages that wait for what they send, even behind their last pass: then come their gradients and their step. With
@@ -379,11 +373,11 @@ static void test_messages_of_a_stage_take_turns(void **state) {
     double l = (double)pc_costs_delay(&costs, 0, 1);
     assert_true(l > f0 + f1 + b1);
     pc_iteration x = run_spec(&spec);
-    check_near((double)x.replay.makespan_ps, f0 + 3 * l + f1 + b1 + b0, 1e-9);
+    check_within((double)x.replay.makespan_ps, f0 + 3 * l + f1 + b1 + b0, 1e-9);
     pc_iteration_free(&x);
     spec.overlaps_p2p = false;
     x = run_spec(&spec);
-    check_near((double)x.replay.makespan_ps, f0 + 3 * l + 2 * (f1 + b1) + b0, 1e-9);
+    check_within((double)x.replay.makespan_ps, f0 + 3 * l + 2 * (f1 + b1) + b0, 1e-9);
     pc_iteration_free(&x);
     pc_costs_free(&costs);
 }
@@ -419,15 +413,15 @@ static void test_operations_take_what_passes_take(void **state) {
     spec.granularity = PC_GRANULARITY_OPERATIONS;
     spec.cut.dp = 1;
     spec.machine.gpu.launch_s = 1e-4;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
     spec = example_spec();
     spec.granularity = PC_GRANULARITY_OPERATIONS;
     spec.cut.zero = 3;
     spec.overlaps_gradients = spec.overlaps_parameters = false;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
     spec.overlaps_gradients = spec.overlaps_parameters = true;
     spec.machine.network.bandwidth_bytes_per_s = 2e9;
-    check_near(1 + longer_by(&spec), 1, 1e-3);
+    check_within(1 + longer_by(&spec), 1, 1e-3);
 }
 
 int main(void) {

@@ -6,12 +6,6 @@
 #include "models/training/pass_costs.h"
 #include "tests/iteration_example.h"
 
-#include <math.h>
-
-static void check_near(double found, double expected, double relative) {
-    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
-}
-
 static void expect_out_of_memory(const pc_iteration_spec *spec, const char *message) {
     pc_iteration x;
     pc_error error = {0};
@@ -168,7 +162,7 @@ static void test_step_of_narrow_gradients(void **state) {
             assert_int_equal(x[i].memory[1].gradients, (wide * all + ranks - 1) / ranks);
             double bytes = (double)((i ? 48 : 42) * share + wide * held);
             double seconds = (i ? 5 : 4) * gpu->kernel_s + bytes / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
-            check_near((double)outline[i].device[1].step_ps / 1e12, seconds, 1e-6);
+            check_within((double)outline[i].device[1].step_ps / 1e12, seconds, 1e-6);
         }
         int64_t working = 2 * 1024 * 2048, activations = x[1].memory[1].activations;
         int64_t rest = 4 * share - working - activations, zero = spec.cut.zero >= 2 ? 2 * 2 * ((all - 1) / 6 + 1) : 0;
@@ -250,8 +244,8 @@ static void test_two_replicas_share_their_state(void **state) {
     spec.cut.chunks = 2;
     pc_iteration two = run_spec(&spec);
     assert_int_equal(two.memory[0].parameters, one.memory[0].parameters + one.memory[3].parameters);
-    check_near((double)two.memory[0].optimizer, 6.0 * (double)two.memory[0].parameters / 16, 1e-6);
-    check_near((double)one.memory[0].optimizer, 6.0 * (double)one.memory[0].parameters / 8, 1e-6);
+    check_within((double)two.memory[0].optimizer, 6.0 * (double)two.memory[0].parameters / 16, 1e-6);
+    check_within((double)one.memory[0].optimizer, 6.0 * (double)one.memory[0].parameters / 8, 1e-6);
     assert_int_equal(two.memory[3].buffers,
                      two.memory[0].buffers); /* the head is its first chunk's, not its second's */
     pc_iteration_free(&one);
@@ -348,7 +342,7 @@ static void test_step_by_separate_kernels(void **state) {
         int64_t share_count = (fused.device[1].parameter_count + 7) / 8; /* of whole parameters */
         double share = (double)share_count;
         double seconds = 9 * gpu->kernel_s + 64 * share / (gpu->memory_bytes_per_s * gpu->memory_efficiency);
-        check_near((double)(separate.device[1].step_ps - fused.device[1].step_ps) / 1e12, seconds, 1e-6);
+        check_within((double)(separate.device[1].step_ps - fused.device[1].step_ps) / 1e12, seconds, 1e-6);
         pc_outline_free(&fused);
         pc_outline_free(&separate);
     }
@@ -393,7 +387,7 @@ static void test_time_of_offloading(void **state) {
                            *fast = &made[2].part_costs[0].pass[kind];
         if (kind != PC_PASS_F && kind != PC_PASS_BW) continue;
         assert_true(x->compute_s < bytes / 1e9);
-        check_near(slow->compute_s, bytes / 1e9, 1e-12);
+        check_within(slow->compute_s, bytes / 1e9, 1e-12);
         assert_true(fast->compute_s == x->compute_s && fast->tp_s == x->tp_s);
     }
     for (int i = 0; i < 3; i++) pc_outline_free(&made[i]);
@@ -446,7 +440,7 @@ static void test_collectives_in_pieces(void **state) {
         if (operations.list[i].kind == PC_OPERATION_GEMM)
             hidden_s +=
                 (double)operations.list[i].repeat * whole.cost.kernel(whole.cost.self, &operations.list[i]).seconds / 2;
-    check_near(x->pass[PC_PASS_F].tp_s - y->pass[PC_PASS_F].tp_s, hidden_s, 1e-9);
+    check_within(x->pass[PC_PASS_F].tp_s - y->pass[PC_PASS_F].tp_s, hidden_s, 1e-9);
     assert_true(x->pass[PC_PASS_F].compute_s == y->pass[PC_PASS_F].compute_s);
     pc_outline_free(&whole);
     pc_outline_free(&pieces);
@@ -482,8 +476,8 @@ static void test_cuda_graphs(void **state) {
         const pc_pass_cost *x = &launched.part_costs[0].pass[kinds[k]], *y = &captured.part_costs[0].pass[kinds[k]];
         const pc_pass_cost *half = &halves.part_costs[0].pass[kinds[k]];
         assert_true(x->compute_s > x->kernel_s && y->compute_s == y->kernel_s);
-        check_near(x->kernel_s - y->kernel_s, gaps_s(&launched, kinds[k]), 1e-9);
-        check_near(half->kernel_s - y->kernel_s, gaps_s(&halves, kinds[k]), 1e-9);
+        check_within(x->kernel_s - y->kernel_s, gaps_s(&launched, kinds[k]), 1e-9);
+        check_within(half->kernel_s - y->kernel_s, gaps_s(&halves, kinds[k]), 1e-9);
         assert_true(y->kernel_s < half->kernel_s);
     }
     assert_true(captured.device[0].step_ps < launched.device[0].step_ps);

@@ -11,10 +11,6 @@
 
 #include <math.h>
 
-static void check_near(double found, double expected, double relative) {
-    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
-}
-
 /* ---- copies beside passes ---- */
 
 /* F of 10 and BW of 20 ps of four microbatches, all F first. */
@@ -286,15 +282,15 @@ static void test_time_within_passes(void **state) {
     pc_outline made;
     assert_int_equal(pc_outline_make(&fine, NULL, &made, NULL), PC_OK);
     double bytes = 6.0 * 6 * 1024 * 2048 / 2;
-    check_near(made.part_costs[0].pass[PC_PASS_F].compute_s, bytes / 1e9, 1e-12);
-    check_near(made.part_costs[0].pass[PC_PASS_BW].compute_s, bytes / 1e9, 1e-12);
+    check_within(made.part_costs[0].pass[PC_PASS_F].compute_s, bytes / 1e9, 1e-12);
+    check_within(made.part_costs[0].pass[PC_PASS_BW].compute_s, bytes / 1e9, 1e-12);
     pc_outline_free(&made);
     pc_iteration_spec none = offloading(0, 1e9);
     pc_outline whole;
     fine.generator = none.generator = pc_generator_find("zb-h1");
     assert_int_equal(pc_outline_make(&fine, NULL, &made, NULL), PC_OK);
     assert_int_equal(pc_outline_make(&none, NULL, &whole, NULL), PC_OK);
-    check_near(made.part_costs[0].pass[PC_PASS_B].compute_s, bytes / 1e9, 1e-12);
+    check_within(made.part_costs[0].pass[PC_PASS_B].compute_s, bytes / 1e9, 1e-12);
     assert_true(made.part_costs[0].pass[PC_PASS_W].compute_s < bytes / 1e9);
     assert_int_equal(made.part_costs[0].activation.taken, whole.part_costs[0].activation.taken);
     assert_int_equal(made.part_costs[0].activation.kept, whole.part_costs[0].activation.kept - (int64_t)bytes);
@@ -325,11 +321,11 @@ static void test_optimizer_on_the_host(void **state) {
            beside_s = step_s(&beside, &d);
     int64_t stepped = (a.parameter_count + 7) / 8;
     double n = (double)stepped, gpu_s = 30 / (2000e9 * 0.8);
-    check_near(all_s - none_s, n * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-6);
-    check_near(half_s - none_s, n / 2 * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-5);
-    check_near(beside_s - none_s, n * (30 / 50e9 - gpu_s), 1e-6);
+    check_within(all_s - none_s, n * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-6);
+    check_within(half_s - none_s, n / 2 * (6 / 50e9 + 30 / 50e9 - gpu_s), 1e-5);
+    check_within(beside_s - none_s, n * (30 / 50e9 - gpu_s), 1e-6);
     assert_int_equal(b.fixed_optimizer, 0);
-    check_near((double)c.fixed_optimizer, (double)a.fixed_optimizer / 2, 1e-6);
+    check_within((double)c.fixed_optimizer, (double)a.fixed_optimizer / 2, 1e-6);
     assert_int_equal(b.host_bytes, 16 * (int64_t)n);
     assert_int_equal(b.fixed_parameters, a.fixed_parameters);
 }
@@ -347,10 +343,10 @@ static void test_parameters_on_the_host(void **state) {
     assert_int_equal(b->fixed_parameters + b->fixed_gradients + b->fixed_optimizer, 0);
     assert_int_equal(b->host_bytes, a->fixed_parameters + a->fixed_gradients + a->fixed_optimizer);
     double share = (double)a->parameter_count / 8 / 50e9;
-    check_near((double)(y.chunks_of[1].gather_ps - x.chunks_of[1].gather_ps) * y.chunks_of[1].buckets / 1e12, 2 * share,
-               1e-6);
-    check_near((double)(y.chunks_of[1].reduce_ps - x.chunks_of[1].reduce_ps) * y.chunks_of[1].buckets / 1e12, 4 * share,
-               1e-6);
+    check_within((double)(y.chunks_of[1].gather_ps - x.chunks_of[1].gather_ps) * y.chunks_of[1].buckets / 1e12,
+                 2 * share, 1e-6);
+    check_within((double)(y.chunks_of[1].reduce_ps - x.chunks_of[1].reduce_ps) * y.chunks_of[1].buckets / 1e12,
+                 4 * share, 1e-6);
     pc_outline_free(&x);
     pc_outline_free(&y);
 }

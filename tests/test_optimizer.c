@@ -5,12 +5,6 @@
 #include "tests/iteration_example.h"
 #include "tests/random_model.h"
 
-#include <math.h>
-
-static void check_near(double found, double expected, double relative) {
-    if (fabs(found - expected) > relative * fabs(expected)) fail_msg("%.12g; expected %.12g", found, expected);
-}
-
 /* ---- what they hold ---- */
 
 /* Of 1,024 parameters laid end to end: master weights 4 each; Adam two moments of 4, SGD one; in 8 bits two of 1, and a
@@ -158,7 +152,7 @@ static void test_memory_of_shards(void **state) {
         spec.cut.optimizer.kind = kinds[i];
         pc_iteration x = run_spec(&spec);
         double share = (double)x.memory[1].parameters / 4;
-        check_near((double)x.memory[1].optimizer, share * (8.0 / (1 << i)) * (i < 2 ? 1 : 1 + 4.0 / 256), 1e-4);
+        check_within((double)x.memory[1].optimizer, share * (8.0 / (1 << i)) * (i < 2 ? 1 : 1 + 4.0 / 256), 1e-4);
         pc_iteration_free(&x);
     }
 }
@@ -179,14 +173,14 @@ static void test_steps(void **state) {
     double adam_s = step_of(&spec), rate = spec.machine.gpu.memory_bytes_per_s * spec.machine.gpu.memory_efficiency;
     double share = (double)state_of(PC_OPTIMIZER_ADAM, 0, 8) / 12 / 8;
     spec.cut.optimizer.kind = PC_OPTIMIZER_SGD;
-    check_near(adam_s - step_of(&spec), 8 * share / rate, 1e-6);
+    check_within(adam_s - step_of(&spec), 8 * share / rate, 1e-6);
     spec.cut.optimizer = (pc_optimizer){.exp_avg = PC_STATE_BF16, .exp_avg_sq = PC_STATE_BF16};
-    check_near(step_of(&spec) - adam_s, 30 * share / rate, 1e-6);
+    check_within(step_of(&spec) - adam_s, 30 * share / rate, 1e-6);
     spec = example_spec();
     spec.cut.gradient_bytes = 2;
     double copied_s = step_of(&spec), kernel_s = spec.machine.gpu.kernel_s;
     spec.cut.optimizer.main_grads = PC_MAIN_GRADS_BF16; /* and a remainder */
-    check_near(copied_s - step_of(&spec), (14 + 2) * share / rate + kernel_s, 1e-6);
+    check_within(copied_s - step_of(&spec), (14 + 2) * share / rate + kernel_s, 1e-6);
 }
 
 /* Without ZeRO a rank's products are those of all its layers; what is beside them is as fast as memory. Over eight
@@ -208,7 +202,7 @@ static void test_step_of_muon(void **state) {
     spec.cut.zero_partition = PC_ZERO_PARTITION_TENSOR;
     assert_true(step_of(&spec) > all_s / 8 && step_of(&spec) < all_s / 3);
     spec.cut.dp = 1;
-    check_near(step_of(&spec), all_s, 1e-9);
+    check_within(step_of(&spec), all_s, 1e-9);
 }
 
 static pc_device_outline stage_of(const pc_iteration_spec *spec) {
