@@ -71,6 +71,42 @@ static void test_overrides(void **state) {
     pipecast_scenario_free(scenario);
 }
 
+/* ---- configurations of other programs ---- */
+
+static void write_script(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What it says can be run as it is; a word that nobody knows is a note, a value that cannot be an error with its line.
+ */
+static void test_import(void **state) {
+    const folder *at = *state;
+    static const char script[] = "python pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16\\\n"
+                                 " --seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50257\\\n"
+                                 " --pipeline-model-parallel-size 2 --num-experts-of-old 3";
+    pipecast_error error = {0};
+    pipecast_imported *imported = NULL;
+    pipecast_scenario *scenario = NULL;
+    write_script(at->file, script);
+    assert_ok(pipecast_import_file("megatron", at->file, &imported, &error), &error);
+    assert_non_null(strstr(pipecast_imported_text(imported), "layers: 8"));
+    assert_non_null(strstr(pipecast_imported_notes(imported), "num-experts-of-old"));
+    assert_ok(pipecast_scenario_load(at->file, pipecast_imported_text(imported), NULL, 0, 0, &scenario, &error),
+              &error);
+    assert_int_equal(pipecast_scenario_run_count(scenario), 1);
+    pipecast_scenario_free(scenario);
+    pipecast_imported_free(imported);
+    pipecast_imported_free(imported = NULL);
+    assert_int_equal(pipecast_import_file("mega", at->file, &imported, &error), PIPECAST_ERROR_INPUT);
+    assert_string_equal(error.message, "format: 'mega'; expected hf|megatron|nemo|deepspeed");
+    assert_int_equal(pipecast_import_file("hf", at->file, &imported, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_import_file("nemo", "no/such/recipe.yaml", &imported, NULL), PIPECAST_ERROR_INPUT);
+    assert_null(imported);
+}
+
 /* ---- results ---- */
 
 static void test_rows(void **state) {
@@ -261,17 +297,12 @@ static void test_no_profile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_version),
-        cmocka_unit_test(test_scenario),
-        cmocka_unit_test(test_error_knows_where),
-        cmocka_unit_test(test_overrides),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_decimal_commas),
-        cmocka_unit_test(test_values_that_are_none),
-        cmocka_unit_test(test_columns),
-        TEST_IN_FOLDER(test_traces, "r.h5"),
-        cmocka_unit_test(test_no_trace),
-        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_version),           cmocka_unit_test(test_scenario),
+        cmocka_unit_test(test_error_knows_where), cmocka_unit_test(test_overrides),
+        TEST_IN_FOLDER(test_import, "train.sh"),  cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_decimal_commas),    cmocka_unit_test(test_values_that_are_none),
+        cmocka_unit_test(test_columns),           TEST_IN_FOLDER(test_traces, "r.h5"),
+        cmocka_unit_test(test_no_trace),          cmocka_unit_test(test_lists),
         TEST_IN_FOLDER(test_no_profile, "p.h5"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

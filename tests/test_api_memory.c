@@ -1,6 +1,7 @@
 /* The library where memory is short: every allocation refused once, one after the other. Nothing leaks (the sanitizers
  * look), nothing is handed over, and the call says so. Linked with the library's inside, which knows how to refuse. */
 #include "api/pipecast.h"
+#include "tests/folder.h"
 #include "tests/refusals.h"
 #include "tests/support.h"
 
@@ -17,6 +18,22 @@ static void test_scenario(void **state) {
         assert_int_equal(scenario != NULL, x.code == PC_OK);
         assert_int_equal(error.code, (int)x.code);
         pipecast_scenario_free(scenario);
+    }
+}
+
+static void test_import(void **state) {
+    const folder *at = *state;
+    FILE *file = fopen(at->file, "wb");
+    assert_non_null(file);
+    fputs("--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --vocab-size 512 --of-old 3",
+          file);
+    assert_int_equal(fclose(file), 0);
+    for (refusals x = {0}; next_refusal(&x);) {
+        pipecast_imported *imported = NULL;
+        x.code = (pc_code)pipecast_import_file("megatron", at->file, &imported, NULL);
+        assert_int_equal(imported != NULL, x.code == PC_OK);
+        if (imported) assert_non_null(strstr(pipecast_imported_notes(imported), "of-old"));
+        pipecast_imported_free(imported);
     }
 }
 
@@ -131,6 +148,7 @@ static void test_lists(void **state) {
 }
 
 int main(void) {
+    static char name[] = "train.sh";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scenario),      cmocka_unit_test(test_sweep), cmocka_unit_test(test_schedule),
         cmocka_unit_test(test_made_schedule), cmocka_unit_test(test_plan),  cmocka_unit_test(test_lists),

@@ -15,6 +15,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Unio
 from ._library import library as _library
 from .charts import Chart, chart
 from .errors import Error, InputError, MachineError, NoMemoryError, PipecastWarning, Stopped
+from .imports import import_config
 from .overrides import as_yaml
 from .scenarios import Plans, Results, Scenario, Sweep, merge, open_results
 from .orders import Pass, Schedule, table_of
@@ -30,8 +31,8 @@ def run(scenario: Any = None, *, settings: Optional[Mapping[str, Any]] = None, s
         **options: Any) -> Any:
     """Forecasts the runs of one scenario, a row each, with the columns of `pipecast run --format csv`.
 
-    Settings are keyword arguments, and a list of values is swept; `scenario` is a file, beside which they are overrides.
-    Scenario and Sweep say more of each argument.
+    Settings are keyword arguments, and a list of values is swept; `scenario` is a file, beside which they are overrides,
+    and so is `megatron`, with Megatron-LM's arguments. Scenario and Sweep say more of each argument.
 
     >>> runs = run(model="llama3-8b", machine="dgx-h100", gpus=64, tp=2, pp=2, global_batch=256, schedule=["1f1b", "zb-h1"])
     >>> [str(one) for one in runs["schedule"]]
@@ -141,6 +142,6 @@ def settings() -> Table:
 
 __all__: List[str] = [
     "Chart", "Error", "InputError", "LibraryTable", "MachineError", "NoMemoryError", "Pass", "PipecastWarning", "Plans", "Results",
-    "Row", "Scenario", "Schedule", "Score", "Stopped", "Sweep", "Table", "Timeline", "chart", "machines", "merge", "models",
+    "Row", "Scenario", "Schedule", "Score", "Stopped", "Sweep", "Table", "Timeline", "chart", "import_config", "machines", "merge", "models",
     "open_results", "plan", "run", "schedule", "schedules", "score", "settings", "sweep",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 from ._library import Handle, call, library, make, path_bytes, texts
 from .charts import Chart
+from .imports import import_config
 from .overrides import overrides
 from .tables import LibraryTable, Table
 from .timelines import Timeline
@@ -77,7 +78,8 @@ def _ask(planner: Handle, progress: Progress, question: Callable[[Watch, Any], H
 class Scenario:
     """Settings, and what is swept, as a list of runs.
 
-    `path` is a scenario's file; `text` is what stands in one; keyword arguments are settings: names of the options of
+    `path` is a scenario's file; `text` is what stands in one; `megatron` is a launch script, a log or YAML with
+    Megatron-LM's arguments, which stands for a file; keyword arguments are settings: names of the options of
     `pipecast run` with _ for -, or keys (pipecast.settings()). A list is swept. `settings` is a dict of the same, for
     keys with dots; `sets` are KEY=VALUE as the command's `--set` takes them.
 
@@ -88,9 +90,13 @@ class Scenario:
     True
     """
 
-    def __init__(self, path: Optional[PathLike] = None, *, text: Optional[str] = None,
+    def __init__(self, path: Optional[PathLike] = None, *, text: Optional[str] = None, megatron: Optional[PathLike] = None,
                  settings: Optional[Mapping[str, Any]] = None, sets: Iterable[str] = (), allow_outside: bool = False,
                  **options: Any) -> None:
+        if megatron is not None:
+            if path is not None or text is not None:
+                raise TypeError("Scenario: megatron beside a path or a text; expected one of them")
+            path, text = megatron, import_config(megatron, "megatron")
         self._source = (path, text, overrides(options, settings, sets), allow_outside)
         self._loaded: Optional[Handle] = None
         self._has_run = False

@@ -22,6 +22,12 @@ no-such-model,dgx-h100,8,8,1,2048,1,1,1.0,third
 """
 
 
+SCRIPT = """torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 \\
+  --seq-length 2048 --max-position-embeddings 2048 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --bf16 \\
+  --micro-batch-size 1 --global-batch-size 64 --vocab-size 50257 --no-such-argument 3
+"""
+
+
 def command(*arguments):
     done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=300)
     return done.stdout
@@ -57,12 +63,26 @@ class Same(unittest.TestCase):
             self.assertEqual(float(value), float(text), name)
 
 
-@unittest.skipUnless(COMMAND, "no command to compare with")
 def without_seconds(text):
     return re.sub(r'"(generate|replay)_s":[^,]*,', "", text)
 
 
+@unittest.skipUnless(COMMAND, "no command to compare with")
 class BesideTheCommand(Same):
+    def test_megatron(self):
+        """Of a script the run that the command makes of it, overrides and all; what is not known is a warning."""
+        with in_folder({"train.sh": SCRIPT}) as folder:
+            script = os.path.join(folder, "train.sh")
+            with self.assertWarnsRegex(pipecast.PipecastWarning, "no-such-argument"):
+                answer = pipecast.run(megatron=script, schedule=["1f1b", "zb-h1"])
+            self.same(answer, command("run", "--megatron", script, "--schedule", "1f1b,zb-h1", "--format", "csv"), but=("command",))
+            with self.assertWarns(pipecast.PipecastWarning):
+                text = pipecast.import_config(script, "megatron")
+            self.assertEqual(text, command("import", "megatron", script))
+            self.assertRaisesRegex(TypeError, "megatron beside a path", pipecast.run, script, megatron=script)
+            self.assertRaisesRegex(pipecast.InputError, "format: 'mega'; expected hf|megatron", pipecast.import_config, script, "mega")
+        self.assertRaisesRegex(pipecast.InputError, "train.sh: ", pipecast.import_config, script, "megatron")
+
     def test_run(self):
         answer = pipecast.run(**CLUSTER)
         self.same(answer, command("run", "--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "64", "--tp", "2",

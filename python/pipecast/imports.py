@@ -1,0 +1,22 @@
+"""Configurations of other programs as scenarios."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Union
+
+from ._library import library, make, path_bytes
+from .errors import PipecastWarning
+
+
+def import_config(path: Union[str, "os.PathLike[str]"], format: str) -> str:
+    """What another program was told, as the text of a scenario: what `pipecast import FORMAT` prints.
+
+    `format` is "hf" (a config.json of Hugging Face), "megatron" (Megatron-LM's arguments), "nemo" (a recipe of NeMo or
+    Megatron-Bridge) or "deepspeed". What was assumed, is not modelled and is not known comes as a PipecastWarning.
+    """
+    made = make(library.imported_free, library.import_file, format.encode(), path_bytes(path))
+    for note in library.imported_notes(made).decode(errors="replace").splitlines():
+        warnings.warn(note, PipecastWarning, stacklevel=2)
+    return library.imported_text(made).decode(errors="replace")
