@@ -150,8 +150,13 @@ static void test_lists(void **state) {
 int main(void) {
     static char name[] = "train.sh";
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenario),      cmocka_unit_test(test_sweep), cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_made_schedule), cmocka_unit_test(test_plan),  cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_scenario),
+        cmocka_unit_test_prestate_setup_teardown(test_import, make_folder, remove_folder, name),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_made_schedule),
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
