@@ -333,10 +333,12 @@ PC_PUBLIC int pipecast_results_integers(const pipecast_results *results, int col
  */
 PC_PUBLIC size_t pipecast_results_texts(const pipecast_results *results, int column, char *text, size_t size);
 
-/* Draws a chart of runs by gnuplot, into a file that ends in .svg, .png or .pdf. The `count` options are KEY=VALUE: x,
- * and y (columns with commas between, at most four), which must be there; series and panels (a column, or several with
- * '+' between), style (points, lines or bars), title, published and dark (true or false). PIPECAST_ERROR_INPUT if they
- * are not as they must be, or the table is of something else; PIPECAST_ERROR_IO if there is no gnuplot.
+/* Draws a chart of runs by gnuplot, into a file that ends in .svg, .png or .pdf. The `count` options are KEY=VALUE. x
+ * and y (columns with commas between, at most four) must be there. series and panels are a column, or several with '+'
+ * between; style is points, lines or bars; published and dark are true or false. Texts are title, x_label, and y_label
+ * once for each column. x_range and y_range are LOW:HIGH, LOW: or :HIGH, of y one for each column with commas between;
+ * log is x, y or xy. PIPECAST_ERROR_INPUT if they are not as they must be, or the table is of something else;
+ * PIPECAST_ERROR_IO if there is no gnuplot.
  *
  *     const char *options[] = {"x=gpus", "y=mfu", "series=schedule", "style=lines"};
  *     pipecast_results_draw(results, options, 4, "mfu.svg", &error);
@@ -593,6 +595,16 @@ PC_PUBLIC int64_t pipecast_replay_transfers(const pipecast_replay *replay, int64
  */
 PC_PUBLIC int pipecast_replay_draw(const pipecast_replay *replay, const char *title, const char *path,
                                    pipecast_error *error);
+
+/* The same as the `count` options say, KEY=VALUE: title, and dark (true or false). A part of it is time (LOW:HIGH, LOW:
+ * or :HIGH), stages or microbatches (one, or first and last with ':' between). Times without a unit are seconds, of a
+ * schedule alone its own.
+ *
+ *     const char *options[] = {"title=zb-h1", "stages=0:3", "dark=true"};
+ *     pipecast_replay_draw_with(replay, options, 3, "part.svg", &error);
+ */
+PC_PUBLIC int pipecast_replay_draw_with(const pipecast_replay *replay, const char *const *options, size_t count,
+                                        const char *path, pipecast_error *error);
 
 /* ---- plans ---- */
 

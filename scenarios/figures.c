@@ -25,8 +25,20 @@ static const struct figure_rule {
         {.path = #key, .is_required = required, .is_list = true, .least = 1, .most = PC_SCENARIO_FIGURE_Y_MAX},        \
             offsetof(pc_scenario_figure, key)                                                                          \
     }
-    REQUIRED(name), TEXT(title), REQUIRED(x),   LIST(y, true),        TEXT(series),
-    TEXT(panels),   TEXT(style), TEXT(x_label), LIST(y_label, false), {{.path = "published"}, NO_PLACE},
+    REQUIRED(name),
+    TEXT(title),
+    REQUIRED(x),
+    LIST(y, true),
+    TEXT(series),
+    TEXT(panels),
+    TEXT(style),
+    TEXT(x_label),
+    LIST(y_label, false),
+    TEXT(x_range),
+    LIST(y_range, false),
+    TEXT(log),
+    {{.path = "published"}, NO_PLACE},
+    {{.path = "dark"}, NO_PLACE},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -56,21 +68,27 @@ static pc_code take_texts(const pc_tree *tree, const pc_node *node, const char *
     return code;
 }
 
-static pc_code check_lists(const pc_tree *tree, const pc_node *node, pc_error *error) {
-    const pc_node *y = pc_node_find(node, "y"), *labels = pc_node_find(node, "y_label");
-    if (!labels || labels->count <= y->count) return PC_OK;
-    return pc_node_refuse(tree, labels, error, "%u labels for %u columns; expected at most one a column of y",
-                          labels->count, y->count);
+/* As many as columns, or fewer. */
+static pc_code check_list(const pc_tree *tree, const pc_node *node, const char *key, const char *what,
+                          pc_error *error) {
+    const pc_node *y = pc_node_find(node, "y"), *list = pc_node_find(node, key);
+    if (!list || list->count <= y->count) return PC_OK;
+    return pc_node_refuse(tree, list, error, "%u %s for %u columns; expected at most one a column of y", list->count,
+                          what, y->count);
 }
 
-static pc_code check_words(const pc_tree *tree, const pc_node *node, bool *published, pc_error *error) {
+static pc_code read_switch(const pc_tree *tree, const pc_node *node, const char *key, bool *is_on, pc_error *error) {
+    const pc_node *given = pc_node_find(node, key);
+    pc_code code = given ? check_line(tree, given, error) : PC_OK;
+    if (code || !given) return code;
+    return pc_node_blame(tree, given, pc_parse_switch(given->text, is_on, error), error);
+}
+
+static pc_code check_style(const pc_tree *tree, const pc_node *node, pc_error *error) {
     int64_t word;
-    const pc_node *style = pc_node_find(node, "style"), *is_published = pc_node_find(node, "published");
-    pc_code code = style ? pc_word_parse(PC_FIGURE_STYLES, style->text, &word, error) : PC_OK;
-    if (code) return pc_node_blame(tree, style, code, error);
-    if (is_published) code = check_line(tree, is_published, error);
-    if (code || !is_published) return code;
-    return pc_node_blame(tree, is_published, pc_parse_switch(is_published->text, published, error), error);
+    const pc_node *style = pc_node_find(node, "style");
+    return style ? pc_node_blame(tree, style, pc_word_parse(PC_FIGURE_STYLES, style->text, &word, error), error)
+                 : PC_OK;
 }
 
 static pc_code check_name(const pc_tree *tree, const pc_node *node, const pc_scenario_figure *before, int count,
@@ -92,8 +110,11 @@ static pc_code read_figure(const pc_tree *tree, const pc_node *node, pc_scenario
         if (!value || rules[i].place == NO_PLACE) continue;
         code = take_texts(tree, value, (const char **)((char *)figure + rules[i].place), error);
     }
-    if (!code) code = check_lists(tree, node, error);
-    if (!code) code = check_words(tree, node, &figure->published, error);
+    if (!code) code = check_list(tree, node, "y_label", "labels", error);
+    if (!code) code = check_list(tree, node, "y_range", "ranges", error);
+    if (!code) code = check_style(tree, node, error);
+    if (!code) code = read_switch(tree, node, "published", &figure->published, error);
+    if (!code) code = read_switch(tree, node, "dark", &figure->is_dark, error);
     figure->y_count = (int)pc_node_find(node, "y")->count;
     return code;
 }

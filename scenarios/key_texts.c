@@ -114,6 +114,10 @@ static const pc_key_text texts[] = {
     FIGURE("style", NULL, "`points`", "how runs are drawn; `lines` join the best run of every x"),
     FIGURE("x_label", "text", "the column's description and unit", "below the chart"),
     FIGURE("y_label", "texts", "the columns' descriptions and units", "one for each of `y`, in order"),
+    FIGURE("x_range", "`LOW:HIGH`, `LOW:` or `:HIGH`", "what the runs have", "part of the axis, in its own numbers"),
+    FIGURE("y_range", "such ranges", "what the runs have", "one for each of `y`, in order"),
+    FIGURE("log", "`x`, `y` or `xy`", "none", "which axes are logarithmic"),
+    FIGURE("dark", "`true` or `false`", "`false`", "light on a dark ground"),
     FIGURE("published", "`true` or `false`", "`false`", "whether published figures are drawn too, hollow"),
 
     /* ---- a model's file ---- */

@@ -85,13 +85,13 @@ bool pc_scenario_only_sweeps(const pc_scenario *scenario, const char *columns[PC
 enum { PC_SCENARIO_FIGURE_Y_MAX = 4 };
 
 /* A chart that the scenario declares under `figures`: plain text as it stands there; NULL if it is not given. Which
- * columns there are is not known here (results/figures/chart.h checks). */
+ * columns and ranges there can be is not known here (results/figures/scenario_charts.h checks). */
 typedef struct pc_scenario_figure {
     const char *name, *title, *x, *series, *panels, *style;
-    const char *x_label;
-    const char *y[PC_SCENARIO_FIGURE_Y_MAX], *y_label[PC_SCENARIO_FIGURE_Y_MAX];
+    const char *x_label, *x_range, *log;
+    const char *y[PC_SCENARIO_FIGURE_Y_MAX], *y_label[PC_SCENARIO_FIGURE_Y_MAX], *y_range[PC_SCENARIO_FIGURE_Y_MAX];
     int y_count;
-    bool published;
+    bool published, is_dark;
 } pc_scenario_figure;
 
 /* Those of a loaded scenario, `*count`; owned by it. */

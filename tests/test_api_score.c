@@ -158,6 +158,25 @@ static void test_bad_pictures(void **state) {
     assert_int_equal(pipecast_results_draw(list, good, 2, at->file, &error), PIPECAST_ERROR_INPUT);
     assert_ok(pipecast_results_replay(runs, 0, &replay, &error), &error);
     assert_int_equal(pipecast_replay_draw(replay, NULL, "picture.txt", &error), PIPECAST_ERROR_INPUT);
+    static const struct {
+        const char *option, *key; /* key: of the error; "": none */
+    } views[] = {{"stages=0:99", "stages"}, {"microbatches=1:0", "microbatches"},
+                 {"time=2:1", "time"},      {"dark=1", "dark"},
+                 {"x_range=0:1", ""},       {"title", ""}};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        assert_int_equal(pipecast_replay_draw_with(replay, &views[i].option, 1, at->file, &error),
+                         PIPECAST_ERROR_INPUT);
+        assert_string_equal(error.key, views[i].key);
+    }
+    static const char *const ranges[][4] = {{"x=microbatches", "y=iteration_s", "y_range=1:,2:", "log=y"},
+                                            {"x=microbatches", "y=iteration_s", "y_label=a", "y_label=b"},
+                                            {"x=microbatches", "y=iteration_s", "x_range=1", "log=y"},
+                                            {"x=microbatches", "y=iteration_s", "x_range=1:", "log=z"}};
+    static const char *const keys[] = {"y_range", "y_label", "x_range", "log"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pipecast_results_draw(runs, ranges[i], 4, at->file, &error), PIPECAST_ERROR_INPUT);
+        assert_string_equal(error.key, keys[i]);
+    }
     pipecast_replay_free(replay);
     pipecast_results_free(list);
     pipecast_results_free(runs);

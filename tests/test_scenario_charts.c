@@ -29,10 +29,17 @@ static void test_conversion(void **state) {
     figure.x_label = "m";
     figure.panels = "model";
     figure.published = false;
+    figure.x_range = ":8";
+    figure.y_range[1] = "-1:0.5";
+    figure.log = "x";
+    figure.is_dark = true;
     assert_int_equal(pc_scenario_chart("s.yaml", &figure, &chart, NULL), PC_OK);
     assert_int_equal(chart.style, PC_CHART_LINES);
     assert_true(chart.title == figure.title && chart.x_label == figure.x_label && chart.panels == figure.panels);
     assert_false(chart.published);
+    assert_true(!chart.x_range.has_low && chart.x_range.has_high && chart.x_range.high == 8);
+    assert_true(!chart.y_range[0].has_low && chart.y_range[1].has_low && chart.y_range[1].low == -1);
+    assert_true(chart.y_range[1].high == 0.5 && chart.x_is_log && !chart.y_is_log && chart.is_dark);
 }
 
 static void test_styles_are_the_charts(void **state) {
@@ -67,6 +74,15 @@ static void test_refusals(void **state) {
     figure = example_figure();
     figure.panels = "mfus";
     assert_refused(&figure, "s.yaml: figures: one: panels: ");
+    figure = example_figure();
+    figure.x_range = "8";
+    assert_refused(&figure, "s.yaml: figures: one: x_range: '8'; expected LOW:HIGH, LOW: or :HIGH");
+    figure = example_figure();
+    figure.y_range[1] = "1:x";
+    assert_refused(&figure, "s.yaml: figures: one: y_range: ");
+    figure = example_figure();
+    figure.log = "z";
+    assert_refused(&figure, "s.yaml: figures: one: log: 'z'; expected x, y or xy");
 }
 
 /* All of a scenario's, whichever is wrong. */

@@ -13,6 +13,10 @@ static const char *const figures = "figures:\n"
                                    "    style: bars\n"
                                    "    x_label: room [GiB]\n"
                                    "    y_label: [MFU, bubble]\n"
+                                   "    x_range: '4:'\n"
+                                   "    y_range: ['0:1', ':0.5']\n"
+                                   "    log: y\n"
+                                   "    dark: true\n"
                                    "    published: true\n";
 
 /* The scenario `base` with figures, or the end of one. */
@@ -29,7 +33,8 @@ static void assert_figures(const pc_scenario_figure *found, int count) {
     assert_string_equal(found[0].y[0], "mfu");
     assert_true(!found[0].title && !found[0].series && !found[0].panels && !found[0].style && !found[0].x_label);
     assert_string_equal(found[0].y_label[0], "MFU");
-    assert_true(!found[0].y_label[1] && !found[0].published);
+    assert_true(!found[0].y_label[1] && !found[0].published && !found[0].is_dark);
+    assert_true(!found[0].x_range && !found[0].y_range[0] && !found[0].log);
     assert_string_equal(found[1].name, "all.of-it_2");
     assert_string_equal(found[1].title, "MFU, 50% 'more' \\ less");
     assert_string_equal(found[1].x, "memory_limit_gib");
@@ -41,7 +46,11 @@ static void assert_figures(const pc_scenario_figure *found, int count) {
     assert_string_equal(found[1].x_label, "room [GiB]");
     assert_string_equal(found[1].y_label[1], "bubble");
     assert_null(found[1].y_label[2]);
-    assert_true(found[1].published);
+    assert_string_equal(found[1].x_range, "4:");
+    assert_string_equal(found[1].y_range[1], ":0.5");
+    assert_null(found[1].y_range[2]);
+    assert_string_equal(found[1].log, "y");
+    assert_true(found[1].published && found[1].is_dark);
 }
 
 static void test_of_a_scenario(void **state) {
@@ -109,6 +118,9 @@ static const struct {
     {"figures:\n  - {name: a, x: [b], y: [c]}\n", ":8: figures[0].x: is a list; expected a single value"},
     {"figures:\n  - {name: a, x: b, y: [c], y_label: [d, e]}\n",
      ":8: figures[0].y_label: 2 labels for 1 columns; expected at most one a column of y"},
+    {"figures:\n  - {name: a, x: b, y: [c], y_range: ['0:', '1:']}\n",
+     ":8: figures[0].y_range: 2 ranges for 1 columns; expected at most one a column of y"},
+    {"figures:\n  - {name: a, x: b, y: [c], dark: 2}\n", ":8: figures[0].dark: 2: not a truth value; expected true or"},
     {"figures:\n  - {name: a, x: '', y: [c]}\n", ":8: figures[0].x: empty; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c, '']}\n", ":8: figures[0].y[1]: empty; expected one line of text"},
     {"figures:\n  - {name: a, x: b, y: [c],\n     title: \"a\\nb\"}\n",

@@ -49,16 +49,23 @@ class Chart:
 
     # ---- by gnuplot ----
 
-    def _options(self, dark: bool = False) -> List[str]:
+    def _options(self, dark: bool = False, **view: Optional[str]) -> List[str]:
         given = {"x": self.x, "y": ",".join(self.y), "series": self.series, "panels": self.panels, "style": self.style,
-                 "title": self.title, "published": "true" if self.published else None, "dark": "true" if dark else None}
+                 "title": self.title, "published": "true" if self.published else None, "dark": "true" if dark else None, **view}
         return [f"{name}={value}" for name, value in given.items() if value]
 
-    def draw(self, path: Any, dark: bool = False) -> None:
-        """Draws it by gnuplot: .svg, .png or .pdf; dark: light on a dark ground."""
+    def draw(self, path: Any, dark: bool = False, *, x_label: Optional[str] = None, y_label: Union[str, Sequence[str]] = (),
+             x_range: Optional[str] = None, y_range: Union[str, Sequence[str]] = (), log: Optional[str] = None) -> None:
+        """Draws it by gnuplot: .svg, .png or .pdf; dark: light on a dark ground.
+
+        Ranges are "LOW:HIGH", "LOW:" or ":HIGH", in the axis's own numbers; of y a list where it has several columns,
+        and so are its labels. `log` is "x", "y" or "xy".
+        """
         if self._handle is None:
             raise InputError("a chart of a table that the library does not have; expected that of Results.chart")
-        options = self._options(dark)
+        ranges = y_range if isinstance(y_range, str) else ",".join(y_range)
+        options = self._options(dark, x_label=x_label, x_range=x_range, y_range=ranges, log=log)
+        options += [f"y_label={label}" for label in ([y_label] if isinstance(y_label, str) else y_label)]
         draw(path, library.results_draw, self._handle, texts(options), len(options))
 
     def _repr_svg_(self) -> Optional[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, List, Optional, Tuple
 
-from ._library import Handle, library
+from ._library import Handle, library, texts
 from .pictures import draw
 from .tables import Table, array, numpy, values_of
 from .timeline_view import timeline_html
@@ -72,9 +72,16 @@ class Timeline:
         """A row a transfer between devices: from, to, start and end."""
         return self._read(library.replay_transfers, "qqdd", self._names("source", "target", "start", "end"), 4)
 
-    def draw(self, path: Any) -> None:
-        """Draws it by gnuplot, with memory below: .svg, .png or .pdf."""
-        draw(path, library.replay_draw, self._handle, self.title.encode())
+    def draw(self, path: Any, dark: bool = False, time: Optional[str] = None, stages: Optional[str] = None,
+             microbatches: Optional[str] = None) -> None:
+        """Draws it by gnuplot, with memory below: .svg, .png or .pdf; dark: light on a dark ground.
+
+        `time="0.1:0.4"`, `stages="0:3"` and `microbatches="2"` show a part of it; seconds where there is no unit, of a
+        schedule alone its own.
+        """
+        given = {"title": self.title, "time": time, "stages": stages, "microbatches": microbatches, "dark": "true" if dark else None}
+        options = [f"{name}={value}" for name, value in given.items() if value is not None]
+        draw(path, library.replay_draw_with, self._handle, texts(options), len(options))
 
     def _repr_svg_(self) -> Optional[str]:
         return draw(None, library.replay_draw, self._handle, self.title.encode())

@@ -26,6 +26,26 @@ class Timelines(unittest.TestCase):
         self.timeline = pipecast.Schedule("zb-h1", 4, 8).timeline()
         self.text = self.timeline._repr_html_()
 
+    @unittest.skipUnless(GNUPLOT, "no gnuplot")
+    def test_by_gnuplot(self):
+        """Whole or a part, on paper or dark: of zb-h1 with four stages and eight microbatches, each of 24 passes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "timeline.svg"
+
+            def passes(**view):
+                self.timeline.draw(path, **view)
+                text = path.read_text(encoding="utf-8")
+                self.assertEqual("#171717" in text.lower(), view.get("dark", False))
+                return len(re.findall(r'data-panel="timeline"', text))
+
+            self.assertEqual(passes(), 96)
+            self.assertEqual(passes(stages="1:2", dark=True), 48)
+            self.assertLess(passes(time="0:9"), 48)  # of its own unit: the whole takes 27
+            for bad in ({"stages": "4"}, {"time": "9:3"}, {"microbatches": "8:"}):
+                with self.assertRaises(pipecast.InputError) as caught:
+                    self.timeline.draw(path, **bad)
+                self.assertEqual([caught.exception.key], list(bad))
+
     def test_passes(self):
         """A rectangle for each pass, in its device's row, and the same in the data of the script."""
         tree = picture(self.text)
@@ -102,6 +122,10 @@ class Charts(unittest.TestCase):
             for dark in (False, True):
                 self.runs.chart("gpus", "mfu").draw(path, dark=dark)
                 self.assertEqual("#171717" in path.read_text(encoding="utf-8").lower(), dark)
+            self.runs.chart("gpus", "mfu").draw(path, x_label="Devices", y_label="Use", x_range="0:64", y_range="1:", log="y")
+            text = path.read_text(encoding="utf-8")
+            self.assertTrue("Devices" in text and "Use" in text)
+            self.runs.chart("gpus", ["mfu", "hfu"]).draw(path, y_label=["One", "Two"], y_range=["1:", "2:"])
         with self.assertRaises(pipecast.InputError) as caught:
             self.runs.chart("gpus", "mfu", style="pie").draw("pie.svg")
         self.assertEqual(caught.exception.key, "style")
