@@ -129,15 +129,13 @@ int pipecast_replay_draw_with(const pipecast_replay *replay, const char *const *
 }
 
 int pipecast_replay_draw(const pipecast_replay *replay, const char *title, const char *path, pipecast_error *error) {
+    pc_text option = {.data = NULL};
+    pc_text_printf(&option, "title=%s", title ? title : "");
     pc_error why = {0};
-    pc_code code = PC_OK;
-    char *option = NULL;
-    if (title && !(option = pc_alloc(1, strlen(title) + sizeof "title="))) code = pc_error_no_memory(&why);
-    if (code) return api_answer(code, &why, error);
-    if (option) strcat(strcpy(option, "title="), title);
-    int answer = pipecast_replay_draw_with(replay, (const char *const[]){option}, option ? 1 : 0, path, error);
-    pc_free(option);
-    return answer;
+    int code = option.failed ? api_answer(pc_error_no_memory(&why), &why, error)
+                             : pipecast_replay_draw_with(replay, (const char *const[]){option.data}, 1, path, error);
+    pc_text_free(&option);
+    return code;
 }
 
 /* ---- charts ---- */
