@@ -334,11 +334,11 @@ PC_PUBLIC int pipecast_results_integers(const pipecast_results *results, int col
 PC_PUBLIC size_t pipecast_results_texts(const pipecast_results *results, int column, char *text, size_t size);
 
 /* Draws a chart of runs by gnuplot, into a file that ends in .svg, .png or .pdf. The `count` options are KEY=VALUE. The
- * column x and those of y, at most four with commas between, must be there. The series and panels are a column, or several with '+'
- * between; style is points, lines or bars; published and dark are true or false. Texts are title, x_label, and y_label
- * once for each column. x_range and y_range are LOW:HIGH, LOW: or :HIGH, of y one for each column with commas between;
- * log is x, y or xy. PIPECAST_ERROR_INPUT if they are not as they must be, or the table is of something else;
- * PIPECAST_ERROR_IO if there is no gnuplot.
+ * column x and those of y, at most four with commas between, must be there. The series and panels are a column, or
+ * several with '+' between; style is points, lines or bars; published and dark are true or false. Texts are title,
+ * x_label, and y_label once for each column. x_range and y_range are LOW:HIGH, LOW: or :HIGH, of y one for each column
+ * with commas between; log is x, y or xy. PIPECAST_ERROR_INPUT if they are not as they must be, or the table is of
+ * something else; PIPECAST_ERROR_IO if there is no gnuplot.
  *
  *     const char *options[] = {"x=gpus", "y=mfu", "series=schedule", "style=lines"};
  *     pipecast_results_draw(results, options, 4, "mfu.svg", &error);
