@@ -667,10 +667,13 @@ PC_PUBLIC int pipecast_plan_map(pipecast_plan *plan, const char *axes, int threa
                                 void *context, pipecast_results **results, pipecast_error *error);
 
 /* The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan (`pipecast plan --deadline`). A
- * row for each machine and number of GPUs that was tried, with the best plan there. Of each machine they are tried from
- * the fewest on until one keeps to both: `training_days` and `training_cost` of its last row tell whether one does.
- * Numbers that would be too slow at the GPU's peak rate have no row. pipecast_plan_run looks at neither. Columns,
- * `progress` and errors are those of pipecast_plan_each; PIPECAST_ERROR_INPUT without a deadline and a budget.
+ * row for each machine and number of GPUs, the fewest first, with the fastest plan there. Of each machine the listed
+ * numbers are tried from the fewest on until one keeps to both: `training_days` and `training_cost` of its last row
+ * tell whether one does. Then multiples of a node (within a node all numbers) are tried between that one and the
+ * largest below that misses: one by one up to 128 of them, else in steps. Those that keep to both have rows, too, and
+ * the first row that does is the answer. Numbers that would be too slow at the GPU's peak rate have no row.
+ * pipecast_plan_run looks at neither. Columns, `progress` and errors are those of pipecast_plan_each;
+ * PIPECAST_ERROR_INPUT without a deadline and a budget.
  *
  *     pipecast_plan_goal(plan, 0, NULL, NULL, &cells, &error);
  */

@@ -98,6 +98,8 @@ static void say_interrupted(void *context) {
 
 static pc_code search(session *s, pc_error *error) {
     pc_plan_request request = wanted(s);
+    const pc_plan_goal goal = pc_plan_scenario_goal(s->scenario);
+    if (s->least) pc_plan_goal_limit(s->scenario, &goal, &s->space, &request);
     looker looks = {.means = &s->means};
     interrupt signals = {.is_blocked = false};
     bool is_first = plan_means_is_first(&s->means);

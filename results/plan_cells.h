@@ -11,9 +11,19 @@ extern "C" {
 
 enum { PC_PLAN_CELL_AXES = 2, PC_PLAN_CELL_TEXT = 64 };
 
-/* Of EACH and MAP a row for each combination of values, the last axis running fastest; of a goal only those that were
- * tried. Of SENSITIVITY two for each thing that is changed, less of it and more. Owned: pc_plan_cells_free, but for the
- * commands of the rows. */
+/* Where the fewest GPUs that keep to a goal were looked for, of the machine that has them. Those that were listed come
+ * first, then numbers between the largest of them that misses the goal and the smallest that keeps to it. */
+typedef struct pc_plan_tried {
+    int64_t misses, reaches; /* these two numbers; `misses` 0: no fewer were listed */
+    int64_t step;            /* numbers between are multiples of it */
+    int64_t count;           /* of those that were tried */
+    bool is_every;           /* no multiple that is smaller than what was found was left out */
+} pc_plan_tried;
+
+/* Of EACH and MAP a row for each combination of values, the last axis running fastest. Of a goal rows of each machine,
+ * the fewest GPUs first: of all numbers that were listed up to one that keeps to it, and of those between that keep to
+ * it; without sizes and values. Of SENSITIVITY two for each thing that is changed, less of it and more. Owned:
+ * pc_plan_cells_free, but for the commands of the rows. */
 typedef struct pc_plan_cells {
     pc_plan_part part;
     int axis_count;
@@ -22,6 +32,8 @@ typedef struct pc_plan_cells {
     char (*value[PC_PLAN_CELL_AXES])[PC_PLAN_CELL_TEXT];
     pc_plan_row *rows;
     int64_t count;
+    bool is_of_goal; /* and then: */
+    pc_plan_tried tried;
 } pc_plan_cells;
 
 /* Behind what is changed, of the best plan then. */

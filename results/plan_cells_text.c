@@ -61,6 +61,22 @@ static void write_goal(const pc_plan_goal *goal, char *text, size_t size) {
         snprintf(text + used, size - (size_t)used, "%sa cost of %.10g", has_both ? " and " : "", goal->budget);
 }
 
+/* Where it was looked for, for more GPUs need not be faster. */
+static void write_tried(const pc_plan_tried *tried, char *text, size_t size) {
+    char of[32] = "";
+    bool has_step = tried->step > 1;
+    if (has_step) snprintf(of, sizeof of, " of %" PRId64, tried->step);
+    if (tried->misses == 0)
+        snprintf(text, size, "; no fewer were tried");
+    else if (tried->is_every)
+        snprintf(text, size, "; every %s%s from %" PRId64 " on was tried", has_step ? "multiple" : "number", of,
+                 tried->misses);
+    else
+        snprintf(text, size,
+                 "; of the %s%s between %" PRId64 ", which miss that, and %" PRId64 " %" PRId64 " were tried",
+                 has_step ? "multiples" : "numbers", of, tried->misses, tried->reaches, tried->count);
+}
+
 static void add_least(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
     char goal[96], line[LINE_SIZE];
     int64_t least = pc_plan_cells_least(cells, &report->goal);
@@ -74,7 +90,7 @@ static void add_least(const pc_plan_report *report, const pc_plan_cells *cells, 
         if (isfinite(row->training_cost))
             used += snprintf(line + used, sizeof line - (size_t)used, ", cost %.*f", row->training_cost < 1000 ? 2 : 0,
                              row->training_cost);
-        snprintf(line + used, sizeof line - (size_t)used, "; of the numbers that were tried");
+        write_tried(&cells->tried, line + used, sizeof line - (size_t)used);
     }
     pc_text_add(text, "\n", 1);
     pc_lines_add_wrapped(text, line, width_of(report));
@@ -84,12 +100,11 @@ static void add_least(const pc_plan_report *report, const pc_plan_cells *cells, 
 static void add_each(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
     char axes[64];
     pc_plan_report of_part = pc_plan_report_of(report, cells);
-    bool has_goal = report->goal.deadline_s > 0.0 || report->goal.budget > 0.0;
     write_axes(cells, axes, sizeof axes);
     pc_text_printf(text, "\nthe best plan by %s:\n", axes);
     add_each_table(&of_part, text);
     add_lacking(report, cells, text);
-    if (has_goal) add_least(report, cells, text);
+    if (cells->is_of_goal) add_least(report, cells, text);
 }
 
 /* ---- the map ---- */

@@ -237,10 +237,10 @@ static void add_json_extra(const pc_plan_report *report, int64_t index, int extr
         pc_text_printf(text, "%s", cell[0] ? cell : "null");
 }
 
-static void add_json_plan(const pc_plan_report *report, int64_t index, pc_text *text) {
+static void add_json_plan(const pc_plan_report *report, int64_t index, bool is_first, pc_text *text) {
     int count;
     const pc_column *columns = pc_columns(&count);
-    pc_text_printf(text, "%s\n    {", index ? "," : "");
+    pc_text_printf(text, "%s\n    {", is_first ? "" : ",");
     for (int i = 0; i < column_count(report); i++) {
         int column = column_at(report, i);
         pc_text_printf(text, "%s\"%s\": ", i ? ", " : "", name_of(column));
@@ -289,11 +289,37 @@ static void add_json_log(const pc_plan_report *report, pc_text *text) {
     pc_text_add(text, "}\n", 2);
 }
 
-static void add_json_part(const pc_plan_report *report, const pc_plan_cells *part, pc_text *text) {
-    pc_plan_report of_part = pc_plan_report_of(report, part);
-    pc_text_printf(text, "  \"%s\": [", pc_plan_part_name(part->part));
-    for (int64_t i = 0; i < of_part.count; i++) add_json_plan(&of_part, i, text);
-    pc_text_printf(text, "\n  ],\n");
+/* A list, to which a goal's rows and those of --each both belong. */
+static void add_json_part(const pc_plan_report *report, pc_plan_part part, pc_text *text) {
+    bool is_there = false, has_rows = false;
+    for (int i = 0; i < report->part_count; i++) {
+        if (report->parts[i].part != part) continue;
+        pc_plan_report of_part = pc_plan_report_of(report, &report->parts[i]);
+        if (!is_there) pc_text_printf(text, "  \"%s\": [", pc_plan_part_name(part));
+        is_there = true;
+        for (int64_t k = 0; k < of_part.count; k++) {
+            add_json_plan(&of_part, k, !has_rows, text);
+            has_rows = true;
+        }
+    }
+    if (is_there) pc_text_printf(text, "\n  ],\n");
+}
+
+/* What the fewest GPUs are, and where they were looked for. */
+static void add_json_goal(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
+    const pc_plan_tried *tried = &cells->tried;
+    int64_t least = pc_plan_cells_least(cells, &report->goal);
+    pc_text_printf(text, "  \"goal\": {\"gpus\": ");
+    if (least < 0) {
+        pc_text_printf(text, "null},\n");
+        return;
+    }
+    pc_text_printf(text, "%" PRId64 ", \"machine\": ", cells->rows[least].row.gpus);
+    pc_text_add_json(text, cells->rows[least].row.machine);
+    pc_text_printf(text,
+                   ", \"misses\": %" PRId64 ", \"step\": %" PRId64 ", \"tried_between\": %" PRId64
+                   ", \"every_step\": %s},\n",
+                   tried->misses, tried->step, tried->count, tried->is_every ? "true" : "false");
 }
 
 static void add_json(const pc_plan_report *report, pc_text *text) {
@@ -303,9 +329,11 @@ static void add_json(const pc_plan_report *report, pc_text *text) {
     for (int i = 0; i < report->request.objective_count; i++)
         pc_text_printf(text, "%s\"%s\"", i ? ", " : "", pc_plan_objective_name(report->request.objectives[i]));
     pc_text_printf(text, "],\n  \"plans\": [");
-    for (int64_t i = 0; i < report->count; i++) add_json_plan(report, i, text);
+    for (int64_t i = 0; i < report->count; i++) add_json_plan(report, i, i == 0, text);
     pc_text_printf(text, "%s],\n", report->count > 0 ? "\n  " : "");
-    for (int i = 0; i < report->part_count; i++) add_json_part(report, &report->parts[i], text);
+    for (pc_plan_part part = 0; part < PC_PLAN_PARTS; part++) add_json_part(report, part, text);
+    for (int i = 0; i < report->part_count; i++)
+        if (report->parts[i].is_of_goal) add_json_goal(report, &report->parts[i], text);
     add_json_log(report, text);
     pc_text_add(text, "}\n", 2);
 }

@@ -78,19 +78,36 @@ static pc_code set_numbers(pc_choice_list *list, const int64_t *numbers, int cou
     return set_values(list, values, count, error);
 }
 
-/* Whether groups of `size` GPUs make up one of the numbers of GPUs. */
-static bool makes_up_gpus(const pc_plan_scenario *scenario, int64_t size) {
-    const pc_choice_list *gpus = &scenario->list[PC_CHOICE_GPUS];
-    for (int i = 0; i < gpus->count; i++)
-        if (gpus->values[i].whole % size == 0) return true;
-    return false;
-}
-
 static int64_t least(const pc_choice_list *list) {
     int64_t found = list->values[0].whole;
     for (int i = 1; i < list->count; i++)
         if (list->values[i].whole < found) found = list->values[i].whole;
     return found;
+}
+
+static bool has_goal(const pc_plan_scenario *scenario) {
+    return scenario->goal.deadline_s > 0.0 || scenario->goal.budget > 0.0;
+}
+
+/* Of a goal also whole nodes, or parts of one, between those that are listed may be tried. */
+static bool makes_up_between(const pc_plan_scenario *scenario, int64_t size) {
+    const pc_choice_list *gpus = &scenario->list[PC_CHOICE_GPUS];
+    int64_t from = least(gpus), to = largest(gpus);
+    for (int i = 0; i < pc_plan_base_count(scenario); i++) {
+        int64_t node = scenario->runs[i].iteration.machine.gpus_per_node;
+        int64_t step = from < node ? size : node;
+        while (step % size != 0 && step <= to) step += node;
+        if (to / step * step >= from) return true;
+    }
+    return false;
+}
+
+/* Whether groups of `size` GPUs make up one of the numbers of GPUs. */
+static bool makes_up_gpus(const pc_plan_scenario *scenario, int64_t size) {
+    const pc_choice_list *gpus = &scenario->list[PC_CHOICE_GPUS];
+    for (int i = 0; i < gpus->count; i++)
+        if (gpus->values[i].whole % size == 0) return true;
+    return has_goal(scenario) && gpus->count > 1 && makes_up_between(scenario, size);
 }
 
 /* Where GPUs are joined best. With fewer sequences than there are such nodes or domains, replicas leave GPUs over, and
@@ -327,8 +344,7 @@ static pc_code fill_gpus(pc_plan_scenario *scenario, pc_error *error) {
         const pc_choice_list *list = &scenario->list[axes[i]];
         all = list->count == 1 && !__builtin_mul_overflow(gpus, list->values[0].whole, &gpus);
     }
-    bool has_goal = scenario->goal.deadline_s > 0.0 || scenario->goal.budget > 0.0;
-    if (!all && has_goal) return fill_gpus_of_goal(scenario, error);
+    if (!all && has_goal(scenario)) return fill_gpus_of_goal(scenario, error);
     if (!all || gpus > INT32_MAX)
         return refuse_missing(scenario, "gpus", "it, or plan.gpus, or one value each of tp, pp and dp", error);
     return set_numbers(&scenario->list[PC_CHOICE_GPUS], &gpus, 1, error);

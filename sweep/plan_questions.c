@@ -136,22 +136,34 @@ static pc_code describe_none(const pc_plan_asker *asker, const pc_plan_space *sp
     return describe_lack(space, name, why, row, error);
 }
 
-pc_code plan_cell_make(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, pc_plan_row *row,
-                       pc_error *error) {
+/* The row of the best plan, if there is one; else why not, if that is asked. */
+static pc_code find_cell(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, bool says_why,
+                         pc_plan_row *row, pc_error *error) {
     const pc_plan_space *whole = pc_plan_scenario_space(asker->scenario);
     pc_plan_request request = request_of(asker);
     pc_plan_answer answer = {.count = 0};
     pc_code code = pc_plan_shares_ask(asker->shares, space, &request, &answer, error);
     if (code) return code;
+    row->lacks_plan = answer.count == 0;
     if (answer.count > 0) {
         row->found = answer.found[0];
         row->found.choice.base += (int)(space->bases - whole->bases);
         code = run_found(asker, name, row, error);
-    } else {
+    } else if (says_why) {
         code = describe_none(asker, space, &answer.log, name, row, error);
     }
     pc_plan_answer_free(&answer);
     return code;
+}
+
+pc_code plan_cell_make(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, pc_plan_row *row,
+                       pc_error *error) {
+    return find_cell(asker, space, name, true, row, error);
+}
+
+pc_code plan_cell_find(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, pc_plan_row *row,
+                       pc_error *error) {
+    return find_cell(asker, space, name, false, row, error);
 }
 
 /* ---- all cells ---- */
@@ -167,8 +179,8 @@ static pc_code list_values(const pc_plan_asker *asker, const pc_plan_axis *axis,
     return PC_OK;
 }
 
-pc_code plan_cells_start(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
-                         pc_plan_cells *cells, pc_error *error) {
+static pc_code start_cells(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
+                           pc_plan_cells *cells, pc_error *error) {
     pc_code code = PC_OK;
     size_t count = 1;
     *cells = (pc_plan_cells){.part = part, .axis_count = axis_count};
@@ -181,17 +193,15 @@ pc_code plan_cells_start(const pc_plan_asker *asker, const pc_plan_axis *axes, i
     return cells->rows ? PC_OK : pc_error_no_memory(error);
 }
 
-/* "tp 8, pp 4" and "map.tp=8,pp=4". */
-static void name_cell(const pc_plan_cells *cells, const int index[PC_PLAN_CELL_AXES], pc_plan_row *row,
-                      char name[PC_LABEL_SIZE]) {
+void plan_cell_name(const pc_plan_cells *cells, const char *const values[PC_PLAN_CELL_AXES], pc_plan_row *row,
+                    char name[PC_LABEL_SIZE]) {
     int used = 0, named = snprintf(name, PC_LABEL_SIZE, "%s", pc_plan_part_name(cells->part));
     for (int i = 0; i < cells->axis_count && i < PC_PLAN_CELL_AXES; i++) {
-        const char *value = cells->value[i][index[i]];
         used += snprintf(row->what + used, sizeof row->what - (size_t)used, "%s%.40s %.20s", i ? ", " : "",
-                         cells->axis[i], value);
+                         cells->axis[i], values[i]);
         if (named < PC_LABEL_SIZE)
             named += snprintf(name + named, (size_t)(PC_LABEL_SIZE - named), "%s%.32s=%.24s", i ? "," : ".",
-                              cells->axis[i], value);
+                              cells->axis[i], values[i]);
     }
 }
 
@@ -202,9 +212,12 @@ static pc_code add_cell(const pc_plan_asker *asker, const pc_plan_axis *axes, co
     pc_plan_row *row = &cells->rows[cells->count];
     char name[PC_LABEL_SIZE];
     *row = (pc_plan_row){.part = cells->part, .factor = NAN};
-    for (int i = 0; i < cells->axis_count && i < PC_PLAN_CELL_AXES; i++)
+    const char *values[PC_PLAN_CELL_AXES] = {NULL};
+    for (int i = 0; i < cells->axis_count && i < PC_PLAN_CELL_AXES; i++) {
         pc_plan_axis_narrow(asker->scenario, &axes[i], index[i], &space);
-    name_cell(cells, index, row, name);
+        values[i] = cells->value[i][index[i]];
+    }
+    plan_cell_name(cells, values, row, name);
     pc_code code = plan_cell_make(asker, &space, name, row, error);
     if (!code) cells->count++;
     return code;
@@ -212,69 +225,13 @@ static pc_code add_cell(const pc_plan_asker *asker, const pc_plan_axis *axes, co
 
 pc_code pc_plan_ask_each(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
                          pc_plan_cells *cells, pc_error *error) {
-    pc_code code = plan_cells_start(asker, axes, axis_count, part, cells, error);
+    pc_code code = start_cells(asker, axes, axis_count, part, cells, error);
     int second = axis_count > 1 ? axes[1].count : 1, total = axes[0].count * second;
     for (int i = 0; i < total && !code; i++) {
         const int place[PC_PLAN_CELL_AXES] = {i / second, i % second};
         if (asker->say) asker->say(asker->self, i, total);
         code = add_cell(asker, axes, place, cells, error);
     }
-    if (code) pc_plan_cells_free(cells);
-    return code;
-}
-
-/* ---- the fewest GPUs that do it ---- */
-
-/* Places in the list of GPUs, the fewest first. */
-static int *order_of(const pc_plan_space *space) {
-    int *order = pc_alloc((size_t)space->gpus.count, sizeof *order);
-    for (int i = 0; order && i < space->gpus.count; i++) {
-        int at = i;
-        for (; at > 0 && space->gpus.values[order[at - 1]] > space->gpus.values[i]; at--) order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return order;
-}
-
-/* FLOPs of a token: 0 as long as no plan has said so. */
-static double flops_of_token(const pc_plan_cells *cells) {
-    for (int64_t i = 0; i < cells->count; i++) {
-        const pc_run_row *row = &cells->rows[i].row;
-        if (!cells->rows[i].lacks_plan) return row->tflops_per_gpu * 1e12 / row->tokens_per_s_per_gpu;
-    }
-    return 0.0;
-}
-
-/* Whether so many GPUs of the machine take longer even at the highest of their rates. */
-static bool is_hopeless(const pc_plan_asker *asker, const pc_plan_goal *goal, const pc_plan_cells *cells, int machine,
-                        int64_t gpus) {
-    int count;
-    const pc_run_spec *bases = pc_plan_scenario_bases(asker->scenario, &count);
-    const pc_plan_axis axis = pc_plan_axis_of(asker->scenario, "machine");
-    const pc_run_spec *spec = &bases[(ptrdiff_t)machine * (count / axis.count)];
-    const pc_gpu *gpu = &spec->iteration.machine.gpu;
-    double rate = fmax(gpu->matrix_flops_per_s, fmax(gpu->matrix_fp8_flops_per_s, gpu->matrix_fp4_flops_per_s));
-    double least_s = flops_of_token(cells) * (double)spec->tokens / (rate * (double)gpus);
-    return goal->deadline_s > 0.0 && least_s > goal->deadline_s;
-}
-
-pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, pc_plan_cells *cells, pc_error *error) {
-    const pc_plan_axis axes[] = {pc_plan_axis_of(asker->scenario, "machine"), pc_plan_axis_of(asker->scenario, "gpus")};
-    const pc_plan_space *space = pc_plan_scenario_space(asker->scenario);
-    pc_code code = plan_cells_start(asker, axes, 2, PC_PLAN_PART_EACH, cells, error);
-    int *order = order_of(space), total = axes[0].count * axes[1].count;
-    if (!code && !order) code = pc_error_no_memory(error);
-    for (int machine = 0; machine < axes[0].count && !code; machine++) {
-        bool is_done = false;
-        for (int i = 0; i < axes[1].count && !code && !is_done; i++) {
-            if (asker->say) asker->say(asker->self, (int64_t)machine * axes[1].count + i, total);
-            if (is_hopeless(asker, goal, cells, machine, space->gpus.values[order[i]])) continue;
-            const int place[PC_PLAN_CELL_AXES] = {machine, order[i]};
-            code = add_cell(asker, axes, place, cells, error);
-            is_done = !code && pc_plan_row_meets(goal, &cells->rows[cells->count - 1]);
-        }
-    }
-    pc_free(order);
     if (code) pc_plan_cells_free(cells);
     return code;
 }

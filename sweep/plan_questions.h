@@ -29,9 +29,18 @@ typedef struct pc_plan_asker {
 pc_code pc_plan_ask_each(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
                          pc_plan_cells *cells, pc_error *error);
 
-/* The same of each machine and number of GPUs, of each machine from the fewest on until one keeps to the goal. Those
- * that could not even at the GPUs' peak rate are left out, once some plan has said what a token takes. */
+/* The fewest GPUs of each machine that keep to the goal. The numbers that are listed are tried from the fewest on until
+ * one keeps to it. Then come multiples of a node (within a node all numbers) between that one and the largest below
+ * that misses it: each of them if they are few, else steps, and smaller steps between two of these. More GPUs need not
+ * be faster, since cuts must divide them: only where every one was tried (`tried`) are they the fewest. Numbers that
+ * could not keep to it even at the GPUs' peak rate are passed over, once some plan has said what a token takes. Plans
+ * are the fastest. */
 pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, pc_plan_cells *cells, pc_error *error);
+
+/* Lets a request have only plans that keep to the goal, on good days; of a space of one machine and one number of GPUs.
+ */
+void pc_plan_goal_limit(pc_plan_scenario *scenario, const pc_plan_goal *goal, const pc_plan_space *space,
+                        pc_plan_request *request);
 
 /* What becomes of plan 1 with 20% less and 20% more of each thing (plan_changes.c), those first that matter most. Each
  * is a run; with `plans_anew` there are two more, in which the whole space is searched again. */

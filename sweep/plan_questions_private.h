@@ -9,8 +9,12 @@
 pc_code plan_cell_make(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, pc_plan_row *row,
                        pc_error *error);
 
-/* Room for so many rows of an axis each, whose values are the scenario's. */
-pc_code plan_cells_start(const pc_plan_asker *asker, const pc_plan_axis *axes, int axis_count, pc_plan_part part,
-                         pc_plan_cells *cells, pc_error *error);
+/* The same without a reason: `lacks_plan` alone says that there is none. */
+pc_code plan_cell_find(const pc_plan_asker *asker, const pc_plan_space *space, const char *name, pc_plan_row *row,
+                       pc_error *error);
+
+/* Says what a row is of, "tp 8, pp 4", and what its run is called, "map.tp=8,pp=4". */
+void plan_cell_name(const pc_plan_cells *cells, const char *const values[PC_PLAN_CELL_AXES], pc_plan_row *row,
+                    char name[PC_LABEL_SIZE]);
 
 #endif

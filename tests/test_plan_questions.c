@@ -4,6 +4,7 @@
 #include "sweep/plan_questions.h"
 #include "tests/scenario_files.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 static const char tiny[] =
@@ -111,34 +112,109 @@ static void test_memory(void **state) {
     close_example(&x);
 }
 
-/* Of 4, 8, 12 and 24 GPUs each number has its days; with a deadline at the third fewest days only those that are no
- * slower keep to it, and the fewest of these are found, whatever was passed over. */
+/* Days of the 10B tokens on so many GPUs, by a search of its own; infinity if there is no plan. */
+static double days_on(int64_t gpus, const char *const *more, int count) {
+    char set[64];
+    const char *sets[8] = {set};
+    snprintf(set, sizeof set, "plan.gpus=[%" PRId64 "]", gpus);
+    for (int i = 0; i < count; i++) sets[i + 1] = more[i];
+    example x = open_example(sets, count + 1);
+    pc_plan_request request = pc_plan_scenario_request(x.scenario);
+    pc_plan_answer answer;
+    pc_error error;
+    request.top = request.threads = 1;
+    if (pc_plan_run(pc_plan_scenario_space(x.scenario), &request, &answer, &error)) fail_msg("%s", error.message);
+    double days = answer.count > 0 ? 10e9 / (answer.found[0].sequences_per_s * 256) / 86400 : INFINITY;
+    pc_plan_answer_free(&answer);
+    close_example(&x);
+    return days;
+}
+
+enum { GPUS_MOST = 24 };
+
+static bool keeps(const double days[GPUS_MOST + 1], int gpus, const pc_plan_goal *goal) {
+    double cost = days[gpus] * 24 * gpus * 2; /* 2 an hour and GPU */
+    return isfinite(days[gpus]) && !(goal->deadline_s > 0 && days[gpus] * 86400 > goal->deadline_s) &&
+           !(goal->budget > 0 && cost > goal->budget);
+}
+
+/* Of the listed numbers the first that keeps to the goal; then the first of those between it and the listed number
+ * before that has a plan: nodes of 8, within a node all. 0: none. */
+static int fewest_by_scan(const double days[GPUS_MOST + 1], const pc_plan_goal *goal) {
+    static const int listed[] = {4, 8, 12, 24};
+    int before = 0;
+    for (int i = 0; i < 4; i++) {
+        int number = listed[i], unit = number > 8 ? 8 : 1;
+        if (!keeps(days, number, goal)) {
+            if (before == 0 || isfinite(days[number])) before = number;
+            continue;
+        }
+        for (int gpus = before + 1; before > 0 && gpus < number; gpus++)
+            if (gpus % unit == 0 && keeps(days, gpus, goal)) return gpus;
+        return number;
+    }
+    return 0;
+}
+
+/* Every number of GPUs has its days, by a search of its own, and its cost. With goals just within and just beyond each
+ * the number that is found is that of a scan. 5, 7, 11 and the like have no plan: of 24 sequences and 12 layers they
+ * divide neither. */
 static void test_goal(void **state) {
     (void)state;
-    static const char *const sets[] = {"plan.gpus=[24, 4, 12, 8]"};
-    example x = open_example(sets, 1);
-    pc_plan_axis axis = pc_plan_axis_of(x.scenario, "gpus");
-    pc_plan_cells all, tried;
+    static const char *const sets[] = {"plan.gpus=[24, 4, 12, 8]", "plan.deadline=1d"};
+    example x = open_example(sets, 2);
+    double days[GPUS_MOST + 1];
+    pc_plan_cells tried;
     pc_error error;
-    if (pc_plan_ask_each(asker_of(&x), &axis, 1, PC_PLAN_PART_EACH, &all, &error)) fail_msg("%s", error.message);
-    for (int64_t i = 0; i < all.count; i++) {
-        const pc_run_row *row = &all.rows[i].row;
-        const pc_plan_goal goals[] = {{.deadline_s = row->training_days * 86400},
-                                      {.deadline_s = row->training_days * 86400 * 0.999},
-                                      {.budget = row->training_cost},
-                                      {.deadline_s = row->training_days * 86400, .budget = row->training_cost / 2}};
-        for (size_t k = 0; k < sizeof goals / sizeof *goals; k++) {
-            int64_t expected = pc_plan_cells_least(&all, &goals[k]);
+    int between = 0, none = 0;
+    for (int gpus = 1; gpus <= GPUS_MOST; gpus++) days[gpus] = days_on(gpus, NULL, 0);
+    for (int gpus = 4; gpus <= GPUS_MOST; gpus++) {
+        double seconds = days[gpus] * 86400, cost = days[gpus] * 24 * gpus * 2, near = 1 + 1e-6;
+        const pc_plan_goal goals[] = {{.deadline_s = seconds * near},
+                                      {.deadline_s = seconds / near},
+                                      {.budget = cost * near},
+                                      {.deadline_s = seconds * near, .budget = cost * near},
+                                      {.deadline_s = seconds * near, .budget = cost / 2}};
+        for (size_t k = 0; isfinite(seconds) && k < sizeof goals / sizeof *goals; k++) {
+            int expected = fewest_by_scan(days, &goals[k]);
             if (pc_plan_ask_goal(asker_of(&x), &goals[k], &tried, &error)) fail_msg("%s", error.message);
             int64_t found = pc_plan_cells_least(&tried, &goals[k]);
-            assert_int_equal(found < 0, expected < 0);
-            if (found >= 0) assert_int_equal(tried.rows[found].row.gpus, all.rows[expected].row.gpus);
-            if (found >= 0) assert_true(tried.rows[found].row.training_days == all.rows[expected].row.training_days);
+            if (found >= 0) assert_int_equal(tried.rows[found].row.gpus, expected);
+            if (found >= 0) assert_true(tried.tried.is_every);
+            if (found < 0) assert_int_equal(expected, 0);
+            for (int64_t i = 1; i < tried.count; i++) assert_true(tried.rows[i].row.gpus > tried.rows[i - 1].row.gpus);
+            between += expected == 6 || expected == 16;
+            none += expected == 0;
             pc_plan_cells_free(&tried);
         }
     }
-    pc_plan_cells_free(&all);
+    assert_true(between > 0 && none > 0);
     close_example(&x);
+}
+
+/* Where replicas bring their own batches more GPUs are faster, and steps find the fewest of very many: it keeps to the
+ * goal, and a node less does not. Between 8 and 4,096 there are 510 nodes. */
+static void test_goal_in_steps(void **state) {
+    (void)state;
+    enum { FIXED = 3 };
+    static const char *const sets[] = {"plan.batch_per=replica", "plan.pp=[1]", "plan.tp=[1, 2]", "plan.gpus=[8, 4096]",
+                                       "plan.deadline=1d"};
+    static const int64_t wanted[] = {16, 1000, 2056, 4088, 4096};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        example x = open_example(sets, FIXED + 2);
+        const pc_plan_goal goal = {.deadline_s = days_on(wanted[i], sets, FIXED) * 86400 * (1 + 1e-6)};
+        pc_plan_cells tried;
+        pc_error error;
+        if (pc_plan_ask_goal(asker_of(&x), &goal, &tried, &error)) fail_msg("%s", error.message);
+        int64_t found = pc_plan_cells_least(&tried, &goal);
+        assert_true(found >= 0 && tried.rows[found].row.gpus <= wanted[i]);
+        assert_true(tried.rows[found].row.training_days * 86400 <= goal.deadline_s);
+        assert_true(days_on(tried.rows[found].row.gpus - 8, sets, FIXED) * 86400 > goal.deadline_s);
+        assert_false(tried.tried.is_every);
+        assert_true(tried.tried.count < 100);
+        pc_plan_cells_free(&tried);
+        close_example(&x);
+    }
 }
 
 /* Of each dp the batch is that of a replica times dp, as if both had been given. */
@@ -268,9 +344,13 @@ static void test_axes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_goal),    cmocka_unit_test(test_batch_of_replicas),
-        cmocka_unit_test(test_changes), cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_goal),
+        cmocka_unit_test(test_goal_in_steps),
+        cmocka_unit_test(test_batch_of_replicas),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_axes),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
 }

@@ -70,7 +70,7 @@ def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[
 
     Settings are as those of `run`; `top` is how many cuts, `objective` what is best ("memory", or several), and the
     others of these are limits, as the command has them: `deadline="30d"` and `budget="2M"` ask for the fewest GPUs
-    for the training of `tokens`: a row for each number that was tried (Scenario.plan_goal). One of three gives another answer instead: `each="gpus"` the
+    for the training of `tokens`: a row for each listed number, and those between that do it (Scenario.plan_goal). One of three gives another answer instead: `each="gpus"` the
     best plan of each value of an axis (or two), `map="tp,pp"` of each two values, `sensitivity=True` what 20% less and
     more of everything make of the best plan. Scenario and its Plans do all of them.
 

@@ -194,8 +194,9 @@ class Scenario:
     def plan_goal(self, *, threads: int = 0, progress: Progress = None) -> Results:
         """The fewest GPUs on which the training keeps to `deadline` and `budget` of the plan.
 
-        A row for each machine and number of GPUs that was tried, from the fewest on; the last row of a machine keeps to
-        both, if one does: `training_days` and `training_cost` tell.
+        A row for each machine and listed number of GPUs, from the fewest on; the last row of a machine keeps to both,
+        if one does: `training_days` and `training_cost` tell. Then whole nodes are tried between that number and the
+        largest below that misses; those that keep to both have rows, too. The first row that does is the answer.
         """
         planner = self._planner()
         return Results(_ask(planner, progress, lambda watch, number: make(

@@ -491,7 +491,14 @@ class Words(Plan):
             found = self.plan(path, "--gpus", "2,4,8", "--tokens", "10B", "--deadline", deadline, "--top", "1")
             least = min(n for n in of if of[n] <= 1.0001 * days)
             self.assertEqual(found["plans"][0]["gpus"], least)
+            self.assertEqual((found["goal"]["gpus"], found["goal"]["misses"]), (least, least // 2))
+            self.assertEqual((found["goal"]["step"], found["goal"]["every_step"]), (1, True))
             self.assertEqual([cell["gpus"] for cell in found["each"] if cell["status"] != "ok"], [2])
+        both = self.plan(path, "--gpus", "4,8", "--tokens", "10B", "--deadline", "1000d", "--each", "gpus", "--top", "1")
+        self.assertEqual([cell["what"].split(", ")[-1] for cell in both["each"]], ["gpus 4", "gpus 4", "gpus 8"])
+        said = run("plan", path, "--gpus", "4,8", "--tokens", "10B", "--deadline", "1000d", "--each", "gpus", "--top", "1").stdout
+        self.assertEqual(said.count("fewest GPUs within"), 1)
+        self.assertIn("no fewer were tried", said)
         done = run("plan", path, "--gpus", "2,4,8", "--tokens", "10B", "--deadline", "1min")
         self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline and the "
                                                              "budget\n"))
