@@ -194,45 +194,6 @@ static pc_code find_messages(work *w, pc_error *error) {
 
 /* ---- where the difference goes ---- */
 
-/* Times the simulated order with the measured passes, and with the measured messages, too. */
-static pc_code time_steps(work *w, const pc_costs *costs, pc_timing *timing, pc_time *duration_ps, pc_time *delay_ps,
-                          pc_error *error) {
-    pc_beside *beside = w->beside;
-    pc_timing_result result;
-    for (int64_t i = 0; i < beside->pass_count; i++) {
-        duration_ps[i] = beside->end_ps[i] - beside->start_ps[i];
-        delay_ps[i] = w->maker[i] == PC_NO_PASS ? 0 : w->way_ps[i];
-    }
-    pc_code code = pc_timing_run_each(timing, &w->view.schedule, costs, duration_ps, delay_ps, &result, error);
-    if (code) return code;
-    beside->with_passes_ps = result.totals.makespan_ps;
-    for (int64_t i = 0; i < beside->pass_count; i++)
-        if (beside->delay_ps[i] != PC_TIME_NOT_GIVEN) delay_ps[i] = beside->delay_ps[i];
-    code = pc_timing_run_each(timing, &w->view.schedule, costs, duration_ps, delay_ps, &result, error);
-    if (!code) beside->with_messages_ps = result.totals.makespan_ps;
-    return code;
-}
-
-static pc_code find_steps(work *w, pc_error *error) {
-    pc_costs costs = {.duration_ps = NULL};
-    pc_timing *timing = NULL;
-    size_t passes = (size_t)w->beside->pass_count;
-    pc_time *duration_ps = pc_alloc(passes, sizeof *duration_ps), *delay_ps = pc_alloc(passes, sizeof *delay_ps);
-    pc_code code = duration_ps && delay_ps ? PC_OK : pc_error_no_memory(error);
-    if (!code) code = pc_costs_create(w->record->devices, w->record->chunks, &costs, error);
-    if (!code) code = pc_timing_create(&timing, error);
-    for (int64_t i = 0; !code && i < (int64_t)costs.devices * costs.chunks * PC_PASS_KINDS; i++)
-        costs.duration_ps[i] = 0; /* each pass has a time of its own */
-    if (!code) code = time_steps(w, &costs, timing, duration_ps, delay_ps, error);
-    pc_timing_free(timing);
-    pc_costs_free(&costs);
-    pc_free(duration_ps);
-    pc_free(delay_ps);
-    return code;
-}
-
-/* ---- device by device ---- */
-
 /* A pass's place in an order in time. */
 typedef struct ordered_pass {
     pc_time start_ps;
@@ -244,6 +205,98 @@ static int by_start(const void *a, const void *b) {
     if (x->start_ps != y->start_ps) return x->start_ps < y->start_ps ? -1 : 1;
     return (x->position > y->position) - (x->position < y->position);
 }
+
+/* Each device's passes in the order of their starts. */
+static void order_passes(const work *w, const pc_time *start_ps, ordered_pass *list) {
+    const int64_t *offsets = w->view.schedule.offsets;
+    for (int64_t i = 0; i < w->beside->pass_count; i++) list[i] = (ordered_pass){start_ps[i], i};
+    for (int d = 0; d < w->beside->devices; d++)
+        if (offsets[d + 1] > offsets[d])
+            qsort(&list[offsets[d]], (size_t)(offsets[d + 1] - offsets[d]), sizeof *list, by_start);
+}
+
+/* What each pass and the message that it waits for take, by position. */
+typedef struct step_times {
+    pc_time *duration_ps, *delay_ps;
+} step_times;
+
+static bool make_times(int64_t passes, step_times *times) {
+    times->duration_ps = pc_alloc((size_t)passes, sizeof *times->duration_ps);
+    times->delay_ps = pc_alloc((size_t)passes, sizeof *times->delay_ps);
+    return times->duration_ps && times->delay_ps;
+}
+
+static void free_times(step_times *times) {
+    pc_free(times->duration_ps);
+    pc_free(times->delay_ps);
+}
+
+static pc_code time_order(const pc_schedule *order, const pc_costs *costs, pc_timing *timing, const step_times *times,
+                          pc_time *makespan_ps, pc_error *error) {
+    pc_timing_result result;
+    pc_code code = pc_timing_run_each(timing, order, costs, times->duration_ps, times->delay_ps, &result, error);
+    if (!code) *makespan_ps = result.totals.makespan_ps;
+    return code;
+}
+
+/* Times what was measured in the measured order, too. Where clocks are so far off that this order waits for itself, it
+ * has no time of its own: what it costs is then among the gaps. */
+static pc_code time_measured_order(const work *w, const pc_costs *costs, pc_timing *timing, const step_times *times,
+                                   pc_error *error) {
+    pc_beside *beside = w->beside;
+    pc_schedule order = w->view.schedule;
+    step_times moved = {NULL, NULL};
+    order.passes = pc_alloc((size_t)beside->pass_count, sizeof *order.passes);
+    ordered_pass *list = pc_alloc((size_t)beside->pass_count, sizeof *list);
+    pc_code code = make_times(beside->pass_count, &moved) && order.passes && list ? PC_OK : pc_error_no_memory(error);
+    if (!code) order_passes(w, beside->start_ps, list);
+    for (int64_t i = 0; i < beside->pass_count && !code; i++) {
+        order.passes[i] = w->view.schedule.passes[list[i].position];
+        moved.duration_ps[i] = times->duration_ps[list[i].position];
+        moved.delay_ps[i] = times->delay_ps[list[i].position];
+    }
+    beside->with_order_ps = beside->with_messages_ps;
+    if (!code) code = time_order(&order, costs, timing, &moved, &beside->with_order_ps, NULL);
+    if (code == PC_ERROR_NO_MEMORY) pc_error_no_memory(error);
+    free_times(&moved);
+    pc_free(order.passes);
+    pc_free(list);
+    return code == PC_ERROR_INPUT ? PC_OK : code;
+}
+
+/* Times the simulated order with the measured passes, then with the measured messages, then the measured order. */
+static pc_code time_steps(const work *w, const pc_costs *costs, pc_timing *timing, const step_times *times,
+                          pc_error *error) {
+    pc_beside *beside = w->beside;
+    const pc_schedule *simulated = &w->view.schedule;
+    for (int64_t i = 0; i < beside->pass_count; i++) {
+        times->duration_ps[i] = beside->end_ps[i] - beside->start_ps[i];
+        times->delay_ps[i] = w->maker[i] == PC_NO_PASS ? 0 : w->way_ps[i];
+    }
+    pc_code code = time_order(simulated, costs, timing, times, &beside->with_passes_ps, error);
+    for (int64_t i = 0; i < beside->pass_count; i++)
+        if (beside->delay_ps[i] != PC_TIME_NOT_GIVEN) times->delay_ps[i] = beside->delay_ps[i];
+    if (!code) code = time_order(simulated, costs, timing, times, &beside->with_messages_ps, error);
+    return code ? code : time_measured_order(w, costs, timing, times, error);
+}
+
+static pc_code find_steps(work *w, pc_error *error) {
+    pc_costs costs = {.duration_ps = NULL};
+    pc_timing *timing = NULL;
+    step_times times = {NULL, NULL};
+    pc_code code = make_times(w->beside->pass_count, &times) ? PC_OK : pc_error_no_memory(error);
+    if (!code) code = pc_costs_create(w->record->devices, w->record->chunks, &costs, error);
+    if (!code) code = pc_timing_create(&timing, error);
+    for (int64_t i = 0; !code && i < (int64_t)costs.devices * costs.chunks * PC_PASS_KINDS; i++)
+        costs.duration_ps[i] = 0; /* each pass has a time of its own */
+    if (!code) code = time_steps(w, &costs, timing, &times, error);
+    pc_timing_free(timing);
+    pc_costs_free(&costs);
+    free_times(&times);
+    return code;
+}
+
+/* ---- device by device ---- */
 
 /* When what a pass waits for is there: of the simulation, or as it was measured. */
 static pc_time arrival_of(const work *w, int64_t position, const pc_time *end_ps, bool is_measured) {
@@ -278,13 +331,11 @@ static pc_code sum_devices(work *w, pc_error *error) {
         const pc_time *start_ps = which ? beside->start_ps : w->trace->pass_start_ps;
         const pc_time *end_ps = which ? beside->end_ps : w->trace->pass_end_ps;
         pc_time *whole_ps = which ? &beside->measured_ps : &beside->simulated_ps;
-        for (int64_t i = 0; i < beside->pass_count; i++) {
-            list[i] = (ordered_pass){start_ps[i], i};
+        for (int64_t i = 0; i < beside->pass_count; i++)
             if (end_ps[i] > *whole_ps) *whole_ps = end_ps[i];
-        }
+        order_passes(w, start_ps, list);
         for (int d = 0; d < beside->devices; d++) {
             int64_t from = w->view.schedule.offsets[d], count = w->view.schedule.offsets[d + 1] - from;
-            if (count > 0) qsort(&list[from], (size_t)count, sizeof *list, by_start);
             sum_device(w, &list[from], count, which, end_ps, *whole_ps, &beside->device[d]);
         }
     }

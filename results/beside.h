@@ -1,9 +1,9 @@
 /* beside.h: a run that was measured beside the one that was simulated: pass by pass, and where the difference goes.
  *
- * The simulated order of passes is timed four times: as simulated; with the measured times of its passes; with these
- * and the measured times of messages; and as it was measured. The steps between are what slower passes, slower
- * transfers and gaps come to, and their sum is the whole difference. A gap is time in which a device waits although the
- * pass could have run: launches, another order, messages that left late.
+ * The passes are timed five times: as simulated; with the measured times of passes; with these and the measured times
+ * of messages; with both in the measured order; and as they were measured. The steps between are what slower passes,
+ * slower transfers, another order and gaps come to, and their sum is the whole difference. A gap is time in which a
+ * device waits although the pass could have run: launches, messages that left late.
  */
 #ifndef PC_RESULTS_BESIDE_H
 #define PC_RESULTS_BESIDE_H
@@ -35,8 +35,8 @@ typedef struct pc_beside {
     pc_time *start_ps, *end_ps;         /* measured, [pass_count], from the first start on; owned */
     pc_time *delay_ps;        /* what the message that each waits for took; PC_TIME_NOT_GIVEN: nobody saw it */
     pc_beside_device *device; /* [devices]; owned */
-    pc_time simulated_ps, with_passes_ps, with_messages_ps, measured_ps; /* from the first start to the last end */
-    bool has_messages;                                                   /* whether any was seen */
+    pc_time simulated_ps, with_passes_ps, with_messages_ps, with_order_ps, measured_ps; /* first start to last end */
+    bool has_messages;                                                                  /* whether any was seen */
 } pc_beside;
 
 /* `iteration`: which of the measured ones; -1: of those that are whole the one of median length. PC_ERROR_INPUT: the

@@ -19,12 +19,13 @@ typedef struct step {
     const char *key, *words;
     pc_time time_ps;
 } step;
-enum { STEPS = 3 };
+enum { STEPS = 4 };
 
 static void list_steps(const pc_beside *b, step steps[STEPS]) {
     steps[0] = (step){"passes", "passes that take longer", b->with_passes_ps - b->simulated_ps};
     steps[1] = (step){"transfers", "transfers that take longer", b->with_messages_ps - b->with_passes_ps};
-    steps[2] = (step){"gaps", "gaps in which a pass could have run", b->measured_ps - b->with_messages_ps};
+    steps[2] = (step){"order", "another order of passes", b->with_order_ps - b->with_messages_ps};
+    steps[3] = (step){"gaps", "gaps in which a pass could have run", b->measured_ps - b->with_order_ps};
 }
 
 /* Kinds that there are. */
@@ -182,10 +183,11 @@ static pc_code draw(const pc_beside *b, const pc_trace_record *record, const cha
     step steps[STEPS];
     list_steps(b, steps);
     snprintf(title, sizeof title, "%.*s: simulated above, measured below", PC_LABEL_SIZE - 1, name);
-    pc_write_message(subtitle, sizeof subtitle,
-                     "%.6g ms simulated; passes %+.3g, transfers %+.3g, gaps %+.3g: %.6g ms measured (%+.1f%%)",
-                     in_ms(b->simulated_ps), in_ms(steps[0].time_ps), in_ms(steps[1].time_ps), in_ms(steps[2].time_ps),
-                     in_ms(b->measured_ps), 100 * ratio(b->measured_ps, b->simulated_ps));
+    pc_write_message(
+        subtitle, sizeof subtitle,
+        "%.6g ms simulated; passes %+.3g, transfers %+.3g, order %+.3g, gaps %+.3g: %.6g ms measured (%+.1f%%)",
+        in_ms(b->simulated_ps), in_ms(steps[0].time_ps), in_ms(steps[1].time_ps), in_ms(steps[2].time_ps),
+        in_ms(steps[3].time_ps), in_ms(b->measured_ps), 100 * ratio(b->measured_ps, b->simulated_ps));
     pc_timeline timeline = {.title = title,
                             .subtitle = subtitle,
                             .time_unit = "ms",

@@ -51,8 +51,8 @@ class Compare(unittest.TestCase):
                                str(cls.folder / f"{schedule}.csv"))
                     assert done.returncode == 0, done.stderr
 
-    def traces(self, which, schedule, **options):
-        ending = "" if which == "base" else ".csv"
+    def traces(self, which, schedule, ending=None, **options):
+        ending = ("" if which == "base" else ".csv") if ending is None else ending
         done = run("export", str(self.folder / f"{which}.h5"), "--run", f"{which}.{schedule}{ending}", "--to", "csv")
         self.assertEqual(done.returncode, 0, done.stderr)
         told, paths = kineto_traces.Run(done.stdout), []
@@ -76,14 +76,37 @@ class Compare(unittest.TestCase):
                 self.assertTrue(found["saw_messages"])
                 for key, value in (("simulated", base), ("measured", both)):
                     self.assertAlmostEqual(found[key], value, places=5)
-                for key, value in (("passes", passes - base), ("transfers", both - passes), ("gaps", 0)):
+                for key, value in (("passes", passes - base), ("transfers", both - passes), ("order", 0), ("gaps", 0)):
                     self.assertAlmostEqual(found["difference"][key], value, places=5, msg=key)
 
     def test_the_same_is_no_difference(self):
         found = json.loads(self.compare("zb-h1", self.traces("base", "zb-h1"), "--format", "json"))
-        self.assertEqual(found["difference"], {"passes": 0, "transfers": 0, "gaps": 0})
+        self.assertEqual(found["difference"], {"passes": 0, "transfers": 0, "order": 0, "gaps": 0})
         for device in found["devices"]:
             self.assertEqual((device["simulated"], device["moved"]), (device["measured"], 0))
+
+    def test_another_order(self):
+        """zb-h2 where zb-h1 was forecast: it warms up longer, so that the same passes take less in its order, and all of that
+        is order. The other way round it is as much more. Messages that all take longer are no order."""
+        for name, transfer in (("order", "0.4 ms"), ("far", "2.5 ms")):
+            path = self.folder / f"{name}.yaml"
+            path.write_text(SCENARIO.format(name=name, last=USUAL, transfer=transfer).replace("[1f1b, zb-h1, v-half]", "[zb-h2, zb-h1]"))
+            done = run("run", str(path), "-q", "-o", str(self.folder / f"{name}.h5"), "--format", "csv")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for row in csv.DictReader(io.StringIO(done.stdout)):
+                self.makespan[name, row["schedule"]] = 1000 * float(row["iteration_s"])
+        for of, measured in (("zb-h1", "zb-h2"), ("zb-h2", "zb-h1")):
+            paths = self.traces("order", measured, ending="")
+            done = run("compare", str(self.folder / "order.h5"), *paths, "--run", "order." + of, "--format", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = json.loads(done.stdout)
+            difference = self.makespan["order", measured] - self.makespan["order", of]
+            self.assertGreater(abs(difference), 1)
+            for key, value in (("passes", 0), ("transfers", 0), ("order", difference), ("gaps", 0)):
+                self.assertAlmostEqual(found["difference"][key], value, places=5, msg=key)
+            self.assertGreater(sum(device["moved"] for device in found["devices"]), 0)
+        done = run("compare", str(self.folder / "order.h5"), *self.traces("far", "zb-h1", ending=""), "--run", "order.zb-h1")
+        self.assertRegex(done.stdout, r"another order of passes +\+0 ms")
 
     def test_every_pass_stands_beside_its_own(self):
         paths = self.traces("both", "v-half", name=kineto_traces.torch_name, placement="v")
@@ -97,7 +120,7 @@ class Compare(unittest.TestCase):
         self.assertEqual({row["transfer_ps"] for row in rows if row["transfer_ps"]}, {"2500000000"})
 
     def test_gaps_are_what_is_left(self):
-        """Times that scatter: what passes and transfers do not come to are gaps, and the three are all."""
+        """Times that scatter: what passes and transfers do not come to are gaps, and the four are all."""
         found = json.loads(self.compare("1f1b", self.traces("base", "1f1b", scatter=0.02), "--format", "json"))
         difference = found["difference"]
         self.assertAlmostEqual(found["measured"] - found["simulated"], sum(difference.values()), places=6)
