@@ -132,6 +132,10 @@ _pipecast_values() {
             global_batch seq_len recompute zero status iteration_s tokens_per_s_per_gpu samples_per_s_per_gpu \
             tflops_per_gpu mfu hfu bubble_rate_span memory_gib_max cost_per_million_tokens parameters
         ;;
+    plan:--each | plan:--map)
+        _pipecast_words --list machine precision gpus global_batch tp pp dp cp cp_comm_type ep etp chunks microbatch_size \
+            schedule layout recompute offload zero
+        ;;
     plan:--batch-per) _pipecast_words all replica ;;
     plan:--objective) _pipecast_words --list throughput memory cost ;;
     run:--model | plan:--model) _pipecast_words --list $(_pipecast_names models); _pipecast_files .yaml .json ;;

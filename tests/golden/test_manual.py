@@ -203,6 +203,14 @@ class Completion(Shell):
         self.assertGreater(len(flags), 30)
         self.assertEqual({flag for flag in flags if " " + flag in text} - own, set())
 
+    def test_axes_are_those_of_the_planner(self):
+        done = subprocess.run([PIPECAST, "plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "8",
+                               "--map", "none,such"], capture_output=True, text=True, timeout=60)
+        axes = done.stderr.split("expected one or two of ")[1].strip().split(", ")
+        for option in ("--each", "--map"):
+            self.assertEqual(self.complete("plan", option, ""), axes)
+            self.assertEqual(self.complete("plan", option, "tp,p"), ["tp,precision", "tp,pp"])
+
     def test_values(self):
         for words, expected in [
             (["run", "--format", ""], ["table", "csv", "json"]),
