@@ -38,7 +38,8 @@ static pc_code check_exchange(const pc_setting *setting, pc_error *error) {
 
 /* Kernels that only one dispatcher has. */
 static pc_code check_dispatcher(const pc_setting *setting, pc_error *error) {
-    static const pc_key of_flex[] = {PC_KEY_MOE_FLEX_DISPATCHER_BACKEND, PC_KEY_MOE_FP8_DISPATCH};
+    static const pc_key of_flex[] = {PC_KEY_MOE_FLEX_DISPATCHER_BACKEND, PC_KEY_MOE_FP8_DISPATCH,
+                                     PC_KEY_MOE_DEEPEP_NUM_SMS, PC_KEY_MOE_HYBRIDEP_NUM_SMS};
     bool is_flex = pc_setting_integer(setting, PC_KEY_MOE_TOKEN_DISPATCHER_TYPE) == PC_DISPATCHER_DEEPEP;
     for (size_t i = 0; i < sizeof of_flex / sizeof *of_flex && !is_flex; i++)
         if (setting->given[of_flex[i]])

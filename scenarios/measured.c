@@ -216,6 +216,8 @@ const char *pc_measured_key_of_argument(const char *name) {
                                           {"sequence_parallel", "sequence_parallel"},
                                           {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
                                           {"moe_flex_dispatcher_backend", "moe_flex_dispatcher_backend"},
+                                          {"moe_deepep_num_sms", "moe_deepep_num_sms"},
+                                          {"moe_hybridep_num_sms", "moe_hybridep_num_sms"},
                                           {"moe_shared_expert_overlap", "moe_shared_expert_overlap"}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcasecmp(keys[i][0], name) == 0) return keys[i][1];

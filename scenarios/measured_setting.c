@@ -503,12 +503,17 @@ static const char *value_of(const pairs *p, const char *key) {
     return "";
 }
 
+static bool is_of_flex(const char *key) {
+    return !strcmp(key, "moe_flex_dispatcher_backend") || !strcmp(key, "moe_deepep_num_sms") ||
+           !strcmp(key, "moe_hybridep_num_sms");
+}
+
 /* Megatron-LM reads the backend of `flex` alone: another dispatcher leaves it without effect. */
 static void drop_backend(pairs *p) {
     int kept = 0;
     if (strcmp(value_of(p, "moe_token_dispatcher_type"), "flex") == 0) return;
     for (int i = 0; i < p->count; i++)
-        if (strcmp(p->list[i].key, "moe_flex_dispatcher_backend") != 0) p->list[kept++] = p->list[i];
+        if (!is_of_flex(p->list[i].key)) p->list[kept++] = p->list[i];
     p->count = kept;
 }
 

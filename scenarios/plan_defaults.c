@@ -181,6 +181,8 @@ static pc_code fill_cp(pc_plan_scenario *scenario, pc_error *error) {
 bool pc_plan_asks_for_flex(const pc_plan_scenario *scenario) {
     return pc_setting_has(&scenario->given, PC_KEY_MOE_FLEX_DISPATCHER_BACKEND) ||
            pc_setting_has(&scenario->given, PC_KEY_MOE_FP8_DISPATCH) ||
+           pc_setting_has(&scenario->given, PC_KEY_MOE_DEEPEP_NUM_SMS) ||
+           pc_setting_has(&scenario->given, PC_KEY_MOE_HYBRIDEP_NUM_SMS) ||
            scenario->list[PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND].count > 0;
 }
 

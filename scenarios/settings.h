@@ -9,6 +9,7 @@
 #define PC_SCENARIOS_SETTINGS_H
 
 #include "engine/field.h"
+#include "models/cost/dispatch.h"
 #include "models/training/run.h"
 #include "scenarios/key_list.h"
 #include "scenarios/keys.h"

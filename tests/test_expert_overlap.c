@@ -65,10 +65,17 @@ static void test_shared_experts_hide_exchanges(void **state) {
     (void)state;
     const struct {
         pc_dispatcher dispatcher;
+        int deepep_sms, hybridep_sms;
         double share;
-    } cases[] = {{PC_DISPATCHER_ALLTOALL, 0}, {PC_DISPATCHER_DEEPEP, 20 / 132.0}, {PC_DISPATCHER_HYBRIDEP, 16 / 132.0}};
+    } cases[] = {{PC_DISPATCHER_ALLTOALL, 24, 32, 0},
+                 {PC_DISPATCHER_DEEPEP, 0, 0, 20 / 132.0},
+                 {PC_DISPATCHER_DEEPEP, 24, 32, 24 / 132.0},
+                 {PC_DISPATCHER_HYBRIDEP, 0, 0, 16 / 132.0},
+                 {PC_DISPATCHER_HYBRIDEP, 24, 32, 32 / 132.0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pc_iteration_spec apart = spec_of(cases[i].dispatcher, false), beside = spec_of(cases[i].dispatcher, true);
+        beside.cut.deepep_sms = cases[i].deepep_sms;
+        beside.cut.hybridep_sms = cases[i].hybridep_sms;
         pc_outline before = outline_of(&apart), after = outline_of(&beside);
         const pc_pass_kind kinds[] = {PC_PASS_F, PC_PASS_BW};
         for (int k = 0; k < 2; k++) {

@@ -45,7 +45,8 @@ static void refuse(const char *text, const char *message) {
     pc_imported_free(&made);
 }
 
-#define MODEL " --num-layers 8 --hidden-size 64 --num-attention-heads 8 --seq-length 128 --micro-batch-size 2 "
+#define EXPERTS "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4 "
+#define MODEL   " --num-layers 8 --hidden-size 64 --num-attention-heads 8 --seq-length 128 --micro-batch-size 2 "
 
 static void test_scripts(void **state) {
     (void)state;
@@ -143,6 +144,14 @@ static void test_rules(void **state) {
            "--num-experts 8 --moe-router-topk 2 --moe-layer-freq ([0]*1+[1]*7) --expert-model-parallel-size 4",
            {"model.num_experts", "8"}, {"model.first_k_dense_replace", "1"}, {"ep", "4"},
            {"moe_token_dispatcher_type", "allgather"});
+    /* The backend's own processors count; without flex none do. */
+    EXPECT("x" MODEL EXPERTS "--moe-token-dispatcher-type flex --moe-flex-dispatcher-backend hybridep "
+           "--moe-hybridep-num-sms 32 --moe-deepep-num-sms 24",
+           {"moe_hybridep_num_sms", "32"}, {"moe_deepep_num_sms", NULL});
+    EXPECT("x" MODEL EXPERTS "--moe-token-dispatcher-type flex --moe-flex-dispatcher-num-sms 24",
+           {"moe_deepep_num_sms", "24"}, {"moe_hybridep_num_sms", NULL});
+    EXPECT("x" MODEL EXPERTS "--moe-token-dispatcher-type alltoall --moe-deepep-num-sms 20 --moe-hybridep-num-sms 16",
+           {"moe_deepep_num_sms", NULL}, {"moe_hybridep_num_sms", NULL});
     EXPECT("x" MODEL "--multi-latent-attention --q-lora-rank 16 --qk-layernorm --kv-channels 8",
            {"model.kv_lora_rank", "32"}, {"model.q_lora_rank", "16"}, {"model.qk_nope_head_dim", "128"},
            {"model.head_dim", NULL}, {"model.qk_norm", NULL});

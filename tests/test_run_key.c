@@ -19,10 +19,10 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 /* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3104, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2400, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3112, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2408, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 576 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 312,
+_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 320,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 768 && sizeof(pc_gpu) == 424, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -162,6 +162,8 @@ static const field of_cluster[] = {
     ITERATION(cut.etp),
     ITERATION(cut.dispatcher),
     ITERATION(cut.fp8_dispatch),
+    ITERATION(cut.deepep_sms),
+    ITERATION(cut.hybridep_sms),
     ITERATION(cut.overlaps_shared),
     ITERATION(cut.moe_load),
     ITERATION_REAL(cut.moe_load_exponent),

@@ -207,6 +207,26 @@ static void test_neighbours_of_one_word(void **state) {
     assert_non_null(strstr(message_of(NULL, none, 6), "cp_a2a: stands without cp_comm_type: a2a+p2p; expected both"));
 }
 
+/* Processors of kernels that nobody runs. */
+static void test_kernels_of_a_dispatcher(void **state) {
+    (void)state;
+    const char *const sets[] = {"setting.model.from=mixtral-8x7b",
+                                "setting.machine=dgx-h100",
+                                "setting.ep=8",
+                                "setting.etp=1",
+                                "setting.global_batch=16",
+                                "setting.moe_hybridep_num_sms=32",
+                                "setting.moe_token_dispatcher_type=flex"};
+    pc_scenario *scenario = load_with(NULL, sets, 7);
+    pc_run_spec spec = spec_of(scenario, 0);
+    assert_int_equal(spec.iteration.cut.hybridep_sms, 32);
+    assert_int_equal(spec.iteration.cut.deepep_sms, 20);
+    pc_run_spec_free(&spec);
+    pc_scenario_free(scenario);
+    assert_non_null(
+        strstr(message_of(NULL, sets, 6), "moe_hybridep_num_sms: stands without moe_token_dispatcher_type"));
+}
+
 /* ---- sizes as names ---- */
 
 static void assert_size_text(int64_t bytes, const char *expected) {
@@ -260,6 +280,7 @@ int main(void) {
         cmocka_unit_test(test_on_a_cluster),
         cmocka_unit_test(test_sweep_of_no_number),
         cmocka_unit_test(test_neighbours_of_one_word),
+        cmocka_unit_test(test_kernels_of_a_dispatcher),
         cmocka_unit_test(test_size_texts),
         cmocka_unit_test(test_size_texts_are_exact),
     };

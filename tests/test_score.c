@@ -210,10 +210,10 @@ static void test_experts(void **state) {
     check_has(found, "\"etp\": \"2\"");
     check_has(found, "\"moe_flex_dispatcher_backend\": \"deepep\"");
     write_case(at,
-               "model,framework,system,gpus,gbs,mbs,seq,ep,moe_token_dispatcher_type\n"
-               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,alltoall\n",
+               "model,framework,system,gpus,gbs,mbs,seq,ep,moe_token_dispatcher_type,moe_hybridep_num_sms\n"
+               "deepseek-v3,Megatron-Bridge,H100,64,64,1,4096,8,alltoall,32\n",
                NULL, 0, found);
-    assert_null(strstr(found, "moe_flex_dispatcher_backend"));
+    assert_true(!strstr(found, "moe_flex_dispatcher_backend") && !strstr(found, "moe_hybridep_num_sms"));
 }
 
 #define RECIPES                                                                                                        \

@@ -101,7 +101,9 @@ pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_grou
 }
 
 int pc_dispatch_processors(pc_dispatcher dispatcher) {
-    return dispatcher == PC_DISPATCHER_DEEPEP ? 20 : dispatcher == PC_DISPATCHER_HYBRIDEP ? 16 : 0;
+    return dispatcher == PC_DISPATCHER_DEEPEP     ? PC_DEEPEP_SMS
+           : dispatcher == PC_DISPATCHER_HYBRIDEP ? PC_HYBRIDEP_SMS
+                                                  : 0;
 }
 
 double pc_stretch_beside(int all, int taken) {

@@ -42,8 +42,11 @@ typedef struct pc_dispatch {
  * (transfer_model.h). ALLTOALL and ALLGATHER are as fast as such collectives are. */
 pc_collective_course pc_dispatch_course(const pc_machine *machine, const pc_group *group, const pc_dispatch *what);
 
-/* Processors (SMs) that its kernels take while they run: Megatron-LM's defaults of moe_deepep_num_sms, 20, and
- * moe_hybridep_num_sms, 16. Of NCCL's 0: its kernels are counted as overlap_slowdown. */
+/* Megatron-LM's of moe_deepep_num_sms and moe_hybridep_num_sms. */
+enum { PC_DEEPEP_SMS = 20, PC_HYBRIDEP_SMS = 16 };
+
+/* Processors (SMs) that its kernels take while they run, by default. Of NCCL's 0: its kernels are counted as
+ * overlap_slowdown. */
 int pc_dispatch_processors(pc_dispatcher dispatcher);
 
 /* How many times as long kernels take beside something that has `taken` of `all` processors: all / (all - taken). At

@@ -131,8 +131,8 @@ static void put_context(key_writer *writer, const pc_outline *outline) {
 
 /* Zeros where experts are not folded. */
 static void put_experts(key_writer *writer, const pc_outline *outline) {
-    const int64_t numbers[] = {pc_cut_ep(&outline->cut), pc_cut_etp(&outline->cut), outline->cut.dispatcher,
-                               outline->cut.fp8_dispatch};
+    const int64_t numbers[] = {pc_cut_ep(&outline->cut),  pc_cut_etp(&outline->cut), outline->cut.dispatcher,
+                               outline->cut.fp8_dispatch, outline->cut.deepep_sms,   outline->cut.hybridep_sms};
     if (!pc_cut_folds_experts(&outline->spec->model, &outline->cut)) return;
     put(writer, numbers, sizeof numbers);
     put_group(writer, &outline->experts.ep);

@@ -92,8 +92,15 @@ int pc_operation_beside(const pc_outline *outline, const pc_operations *operatio
     return found;
 }
 
+static int processors_taken(const pc_cut *cut) {
+    int said = cut->dispatcher == PC_DISPATCHER_DEEPEP     ? cut->deepep_sms
+               : cut->dispatcher == PC_DISPATCHER_HYBRIDEP ? cut->hybridep_sms
+                                                           : 0;
+    return said > 0 ? said : pc_dispatch_processors(cut->dispatcher);
+}
+
 double pc_outline_processor_share(const pc_outline *outline, const pc_group *group) {
-    int all = outline->spec->machine.gpu.processors, taken = pc_dispatch_processors(outline->cut.dispatcher);
+    int all = outline->spec->machine.gpu.processors, taken = processors_taken(&outline->cut);
     if (group != &outline->experts.ep || all < 1) return 0;
     return 1 - 1 / pc_stretch_beside(all, taken);
 }

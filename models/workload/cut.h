@@ -131,6 +131,7 @@ typedef struct pc_cut {
     int ep;          /* ranks that share out a layer's experts; 0 as 1: each has all */
     int etp;         /* ranks that cut one expert; 0: as tp. Of tp * cp * dp ranks etp * ep have all experts */
     pc_dispatcher dispatcher;
+    int deepep_sms, hybridep_sms; /* processors that such kernels take; 0: Megatron-LM's default (cost/dispatch.h) */
     bool fp8_dispatch; /* tokens go to experts in 8 bits, with a scale for every 128 numbers; what comes back has 16 */
     bool overlaps_shared; /* shared experts run beside dispatch and combine (Megatron-LM's moe_shared_expert_overlap) */
     pc_moe_load moe_load;

@@ -120,7 +120,8 @@ pc_code pc_megatron_number(const pc_megatron_reader *r, const char *names, int64
 static pc_code take_number(pc_megatron_reader *r, const char *names, const char *key, bool is_list) {
     static const char above_zero[] =
         "model.layers|model.hidden|model.heads|model.kv_heads|model.head_dim|model.ffn_hidden|model.seq_len|"
-        "model.vocab_multiple|tp|pp|cp|cp_a2a|ep|etp|microbatch_size|global_batch|recompute_layers";
+        "model.vocab_multiple|tp|pp|cp|cp_a2a|ep|etp|microbatch_size|global_batch|recompute_layers|moe_deepep_num_sms|"
+        "moe_hybridep_num_sms";
     int64_t number = -1, least = pc_foreign_is_one_of(key, strlen(key), above_zero);
     pc_code code = read_number(r, names, least, is_list, &number);
     if (!code && number >= 0) pc_imported_set_number(r->import, key, pc_megatron_find(r, names)->name, number);

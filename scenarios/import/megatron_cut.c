@@ -172,10 +172,11 @@ static pc_code take_expert_ranks(pc_megatron_reader *r) {
         is_flex       ? "flex"
         : is_exchange ? "alltoall"
                       : "allgather");
-    if (is_flex)
-        set(r, "moe_flex_dispatcher_backend", "moe-flex-dispatcher-backend",
-            pc_megatron_has_word(backend, "hybridep") ? "hybridep" : "deepep");
-    return PC_OK;
+    if (!is_flex) return PC_OK;
+    bool is_hybrid = pc_megatron_has_word(backend, "hybridep");
+    set(r, "moe_flex_dispatcher_backend", "moe-flex-dispatcher-backend", is_hybrid ? "hybridep" : "deepep");
+    return is_hybrid ? pc_megatron_take(r, "moe-hybridep-num-sms|moe-flex-dispatcher-num-sms", "moe_hybridep_num_sms")
+                     : pc_megatron_take(r, "moe-deepep-num-sms|moe-flex-dispatcher-num-sms", "moe_deepep_num_sms");
 }
 
 /* ---- GPUs ---- */

@@ -1,5 +1,6 @@
 #include "scenarios/import/megatron_write.h"
 
+#include "models/cost/dispatch.h"
 #include "models/machine/ranks.h"
 #include "models/schedule/generate.h"
 #include "models/training/outline.h"
@@ -193,7 +194,12 @@ static void write_expert_ranks(writer *w) {
          is_flex                                 ? "flex"
          : dispatcher == PC_DISPATCHER_ALLGATHER ? "allgather"
                                                  : "alltoall");
-    if (is_flex) word(w, "moe-flex-dispatcher-backend", dispatcher == PC_DISPATCHER_DEEPEP ? "deepep" : "hybridep");
+    if (!is_flex) return;
+    bool is_deepep = dispatcher == PC_DISPATCHER_DEEPEP;
+    int sms = is_deepep ? w->cut->deepep_sms : w->cut->hybridep_sms;
+    word(w, "moe-flex-dispatcher-backend", is_deepep ? "deepep" : "hybridep");
+    if (sms > 0 && sms != pc_dispatch_processors(dispatcher))
+        number(w, is_deepep ? "moe-deepep-num-sms" : "moe-hybridep-num-sms", sms);
 }
 
 static void write_sharding(writer *w) {

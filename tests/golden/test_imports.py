@@ -23,6 +23,8 @@ PLANS = [
     ("llama3-8b", "--gpus 32 --global-batch 128 --zero 1 --tp 2 --pp 4 --schedule 1f1b --layout balanced --rank-order tp-pp-dp"),
     ("gpt3-6.7b", "--gpus 16 --global-batch 32 --zero 0 --tp 4 --pp 2 --schedule 1f1b --recompute selective"),
     ("mixtral-8x7b", "--gpus 64 --global-batch 128 --zero 1 --tp 2 --pp 4 --ep 8 --etp 1 --schedule 1f1b"),
+    ("mixtral-8x7b", "--gpus 64 --global-batch 128 --zero 1 --tp 2 --pp 4 --ep 8 --etp 1 --schedule 1f1b --moe-token-dispatcher-type flex "
+                     "--moe-flex-dispatcher-backend hybridep --set setting.moe_hybridep_num_sms=32"),
     ("qwen3-30b-a3b", "--gpus 32 --global-batch 64 --zero 1 --tp 1 --pp 2 --ep 8 --schedule 1f1b"),
     ("deepseek-v2-lite", "--gpus 32 --global-batch 64 --zero 1 --tp 1 --pp 1 --ep 8 --schedule 1f1b --set setting.model.mtp_num_layers=0"),
 ]
