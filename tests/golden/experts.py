@@ -5,10 +5,11 @@ GPU and a precision. They changed between releases: what a row of a release prin
 """
 import re
 
-COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.fp8_dot_product_attention",
-           "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers", "setting.model.moe_expert_capacity_factor",
-           "setting.model.moe_pad_expert_input_to_capacity", "setting.schedule", "setting.overlap.moe_expert_parallel_comm",
-           "setting.overlap.delay_wgrad_compute", "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype", "setting.moe_load")
+COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_backend", "setting.moe_hybridep_num_sms",
+           "setting.fp8_dot_product_attention", "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers",
+           "setting.model.attention", "setting.model.moe_expert_capacity_factor", "setting.model.moe_pad_expert_input_to_capacity",
+           "setting.schedule", "setting.overlap.moe_expert_parallel_comm", "setting.overlap.delay_wgrad_compute",
+           "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype", "setting.moe_load")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
 # megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
@@ -44,11 +45,13 @@ def predicts_more(row):
     return {"setting.model.mtp_num_layers": "0"} if "w/o MTP" in row["variant"] else {}
 
 
+# Megatron-LM's moe_expert_capacity_factor 1.0 and moe_pad_expert_input_to_capacity.
+DROPPED = {"setting.model.moe_expert_capacity_factor": "1", "setting.model.moe_pad_expert_input_to_capacity": "true"}
+
+
 def drops(row):
-    """Tokens that are dropped: Megatron-LM's moe_expert_capacity_factor 1.0 and moe_pad_expert_input_to_capacity."""
-    if "tokendrop" not in row["variant"]:
-        return {}
-    return {"setting.model.moe_expert_capacity_factor": "1", "setting.model.moe_pad_expert_input_to_capacity": "true"}
+    """Tokens that are dropped."""
+    return DROPPED if "tokendrop" in row["variant"] else {}
 
 
 def is_bridge(row):
@@ -57,6 +60,16 @@ def is_bridge(row):
 
 def gpu_of(row):
     return re.search(r"[A-Z]*[0-9]{3}", row["system"].upper())[0]
+
+
+def without_fused_attention(row):
+    """dgxc-benchmarking's DeepSeek-V3 of 25.05, on GB200. Its launch.sh has nemo:25.04.01, and recompute_modules core_attn (on H100 mla_up_proj).
+    Transformer Engine has attention with heads of 192 and 128 numbers fused backward on Blackwell since 2.5 with cuDNN 9.11 (its pull request 1797;
+    nemo:25.09 is the first with both), and never by flash-attn (its issue 2285): what is left is UnfusedDotProductAttention, with scores in memory.
+    NeMo's pretrain_deepseek_v3.py of r2.3.0 has MegatronTokenDropCallback."""
+    if not (row["framework"] == "NeMo" and row["release"] == "v25.05" and family_of(row) == "deepseek"):
+        return {}
+    return {"setting.model.attention": "materialised", "setting.recompute": "selective:core_attn", **DROPPED}
 
 
 def is_mx(row):
@@ -102,6 +115,13 @@ def dispatches(row):
     plain_moonlight = family == "moonlight" and "dispatcher=" not in row["variant"]
     plain_qwen = family == "qwen3235b" and not gpu.startswith("GB")
     return {"setting.moe_token_dispatcher_type": "alltoall"} if plain_gptoss or plain_qwen or plain_moonlight else {}
+
+
+def takes(row):
+    """HybridEP, which score takes of rows that name no other dispatcher, has 32 processors since 25.11: _set_common_perf_overrides of
+    scripts/performance/utils/overrides.py, and _benchmark_common of later recipes."""
+    is_other = dispatches(row) or "dispatcher=deepep" in row["variant"]
+    return {} if is_other or release_of(row) < (25, 11) else {"setting.moe_hybridep_num_sms": "32"}
 
 
 def is_mlperf(row):
@@ -151,7 +171,8 @@ def can_overlap(row):
 
 def hides_exchanges(row):
     """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), of Qwen3 235B's on H100 since 25.11 (its V1), and of GPT-OSS 120B's
-    in 16 bits on GB200. Since 26.06 recipes of DeepSeek-V3 and Qwen3 in MXFP8 (_enable_deepseek_full_iteration_mxfp8, _enable_hybridep_full_iteration_mxfp8)."""
+    in 16 bits on GB200. Since 26.06 recipes of DeepSeek-V3, Qwen3 and GPT-OSS in MXFP8 (_enable_deepseek_full_iteration_mxfp8,
+    _enable_hybridep_full_iteration_mxfp8, _apply_gpt_oss_120b_full_iter_fp8mx_configs)."""
     family, gpu = family_of(row), gpu_of(row)
     if (family, gpu) == ("deepseek", "H100") or ((family, gpu) == ("qwen3235b", "H100") and release_of(row) >= (25, 11)):
         return True
@@ -159,7 +180,7 @@ def hides_exchanges(row):
         return True
     if (family, gpu) == ("gptoss", "GB200") and not is_mx(row):
         return row["gbs"] == "1280"
-    return family in ("deepseek", "qwen3235b", "qwen330b") and is_mx(row) and release_of(row) >= (26, 6)
+    return family in ("deepseek", "qwen3235b", "qwen330b", "gptoss") and is_mx(row) and release_of(row) >= (26, 6)
 
 
 def overlaps(row):
@@ -187,7 +208,9 @@ def spreads(row):
 
 
 def of_bridge(row):
-    return {**recomputes(row), **dispatches(row), **(captures(row) or captures_modules(row)), **overlaps(row), **spreads(row)} if is_bridge(row) and number(row["ep"]) > 1 else {}
+    if not (is_bridge(row) and number(row["ep"]) > 1):
+        return {}
+    return {**recomputes(row), **dispatches(row), **takes(row), **(captures(row) or captures_modules(row)), **overlaps(row), **spreads(row)}
 
 
 def of_mlperf(row):
@@ -200,4 +223,4 @@ def of_mlperf(row):
 
 
 def of_row(row):
-    return {**steps(row), **parts_of(row), **predicts_more(row), **drops(row), **of_bridge(row), **of_mlperf(row)}
+    return {**steps(row), **parts_of(row), **predicts_more(row), **drops(row), **without_fused_attention(row), **of_bridge(row), **of_mlperf(row)}
