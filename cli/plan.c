@@ -32,10 +32,10 @@ typedef struct session {
     const pc_plan_row *least; /* of a goal; NULL: nobody asked, or nothing keeps to it */
     pc_plan_space space;      /* that is searched: the scenario's, or its part with `least` */
     pc_plan_answer answer;
-    pc_results_writer *writer;    /* NULL if no file is wanted */
-    pc_plan_row *rows;            /* one a plan; owns the commands */
-    plan_job *jobs;               /* likewise, if -o names files of another program; else NULL */
-    char rule[PC_PLAN_TEXT_SIZE]; /* that most points broke; empty if none did */
+    pc_results_writer *writer;      /* NULL if no file is wanted */
+    pc_plan_row *rows;              /* one a plan; owns the commands */
+    plan_job *jobs;                 /* likewise, if -o names files of another program; else NULL */
+    char rule[PC_PLAN_REASON_SIZE]; /* to blame for points that broke one; empty if none did */
 } session;
 
 static pc_code load_scenario(session *s, pc_error *error) {

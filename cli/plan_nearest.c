@@ -126,5 +126,5 @@ void plan_nearest_say(const pc_plan_space *space, const pc_plan_request *request
         say_memory(space, request, &least);
     else
         report_usage("no plan fits: of %" PRId64 " points all break a rule%s%s", log->points,
-                     rule[0] ? ", most often: " : "", rule);
+                     rule[0] ? ", those that come furthest: " : "", rule);
 }

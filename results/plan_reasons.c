@@ -183,10 +183,6 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
                                     : "tp x pp does not divide the GPUs";
     case PC_PLAN_RULE_INTERLEAVING:
         return "one stage, or one chunk, has nothing to interleave";
-    case PC_PLAN_RULE_EXPERTS:
-        return "ep x etp does not divide a stage's GPUs, ep the experts or etp their width; or no order of ranks, or "
-               "the "
-               "schedule, can have them";
     case PC_PLAN_RULE_BATCH:
         return "dp x microbatch size does not divide the batch";
     case PC_PLAN_RULE_SCHEDULE:
@@ -200,21 +196,74 @@ static const char *rule_text(const pc_plan_space *space, pc_plan_rule rule) {
     }
 }
 
-static int write_rule(const pc_plan_space *space, pc_plan_rule rule, char text[PC_PLAN_TEXT_SIZE]) {
-    if (rule != PC_PLAN_RULE_LAYERS) return snprintf(text, PC_PLAN_TEXT_SIZE, "%s", rule_text(space, rule));
-    int used = snprintf(text, PC_PLAN_TEXT_SIZE, "%" PRId64 " layers do not divide by pp x chunks, laid out ",
+static int write_layers(const pc_plan_space *space, char text[PC_PLAN_REASON_SIZE]) {
+    int used = snprintf(text, PC_PLAN_REASON_SIZE, "%" PRId64 " layers do not divide by pp x chunks, laid out ",
                         space->bases[0].spec.model.layers);
     for (int i = 0; i < space->layouts.count; i++) {
         const char *before = i == 0 ? "" : i + 1 < space->layouts.count ? ", " : " or ";
-        used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "%s%s", before,
+        used += snprintf(text + used, (size_t)(PC_PLAN_REASON_SIZE - used), "%s%s", before,
                          layout_name(space->layouts.values[i]));
     }
     return used;
 }
 
+/* How many of a list's numbers divide another one. */
+static int count_divisors(const pc_plan_list *list, int64_t number) {
+    int count = 0;
+    for (int i = 0; i < list->count; i++) count += list->values[i] > 0 && number % list->values[i] == 0;
+    return count;
+}
+
+/* "3", "3, 5", "3, 5 or more". */
+static void write_numbers(const pc_plan_list *list, char text[64]) {
+    int used = 0, most = list->count < 3 ? list->count : 3;
+    text[0] = '\0';
+    for (int i = 0; i < most; i++)
+        used += snprintf(text + used, (size_t)(64 - used), "%s%" PRId64, i ? ", " : "", list->values[i]);
+    if (list->count > most) snprintf(text + used, (size_t)(64 - used), " and so on");
+}
+
+/* What none of the listed values can have is to blame alone. */
+static int write_experts(const pc_plan_space *space, char text[PC_PLAN_REASON_SIZE]) {
+    const pc_experts *experts = &space->bases[0].spec.model.experts;
+    char numbers[64];
+    int divide = count_divisors(&space->ep, experts->num_experts);
+    int divide_width = count_divisors(&space->etp, experts->ffn_hidden);
+    if (experts->num_experts == 0)
+        return snprintf(text, PC_PLAN_REASON_SIZE, "ep or etp is above 1, and the model has no experts (num_experts)");
+    if (space->ep.count > 0 && divide == 0) {
+        write_numbers(&space->ep, numbers);
+        return snprintf(text, PC_PLAN_REASON_SIZE, "ep %s does not divide the model's %d experts (num_experts)",
+                        numbers, (int)experts->num_experts);
+    }
+    if (space->etp.count > 0 && divide_width == 0) {
+        write_numbers(&space->etp, numbers);
+        return snprintf(text, PC_PLAN_REASON_SIZE, "etp %s does not divide the experts' width of %" PRId64, numbers,
+                        (int64_t)experts->ffn_hidden);
+    }
+    if (divide == space->ep.count && divide_width == space->etp.count)
+        return snprintf(text, PC_PLAN_REASON_SIZE,
+                        "ep x etp does not divide the tp x cp x dp GPUs of a stage; or no order of ranks, or the "
+                        "schedule, can have it");
+    return snprintf(text, PC_PLAN_REASON_SIZE,
+                    "ep x etp does not divide a stage's GPUs, ep the %d experts or etp their width; or no order of "
+                    "ranks, or the schedule, can have them",
+                    (int)experts->num_experts);
+}
+
+static int write_rule(const pc_plan_space *space, pc_plan_rule rule, char text[PC_PLAN_REASON_SIZE]) {
+    if (rule == PC_PLAN_RULE_LAYERS) return write_layers(space, text);
+    if (rule == PC_PLAN_RULE_EXPERTS) return write_experts(space, text);
+    return snprintf(text, PC_PLAN_REASON_SIZE, "%s", rule_text(space, rule));
+}
+
 static void write_option(const pc_plan_remedy *remedy, char text[64]) {
     static const char *const options[] = {[PC_PLAN_WAY_TP] = "tp",
                                           [PC_PLAN_WAY_PP] = "pp",
+                                          [PC_PLAN_WAY_DP] = "dp",
+                                          [PC_PLAN_WAY_CP] = "cp",
+                                          [PC_PLAN_WAY_EP] = "ep",
+                                          [PC_PLAN_WAY_ETP] = "etp",
                                           [PC_PLAN_WAY_CHUNKS] = "chunks",
                                           [PC_PLAN_WAY_MICROBATCH_SIZE] = "microbatch-size",
                                           [PC_PLAN_WAY_BATCH] = "global-batch"};
@@ -227,17 +276,19 @@ static void write_option(const pc_plan_remedy *remedy, char text[64]) {
 }
 
 void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
-                       char text[PC_PLAN_TEXT_SIZE]) {
+                       char text[PC_PLAN_REASON_SIZE]) {
     char option[64];
-    int used = write_rule(space, remedy->most_broken, text);
-    used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), " (%" PRId64 " point%s)",
-                     log->broken[remedy->most_broken], log->broken[remedy->most_broken] == 1 ? "" : "s");
+    int used = write_rule(space, remedy->blamed, text);
+    used += snprintf(text + used, (size_t)(PC_PLAN_REASON_SIZE - used), " (%" PRId64 " point%s)",
+                     log->broken[remedy->blamed], log->broken[remedy->blamed] == 1 ? "" : "s");
+    if (remedy->why[0])
+        used += snprintf(text + used, (size_t)(PC_PLAN_REASON_SIZE - used), ", such as %s", remedy->why);
     if (remedy->way == PC_PLAN_WAY_NONE) return;
     write_option(remedy, option);
-    bool is_that = remedy->rule == remedy->most_broken;
-    used += snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), "; %s lifts %s", option,
+    bool is_that = remedy->rule == remedy->blamed;
+    used += snprintf(text + used, (size_t)(PC_PLAN_REASON_SIZE - used), "; %s lifts %s", option,
                      is_that ? "that" : "another");
     if (remedy->way == PC_PLAN_WAY_LAYOUT)
-        snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), " for %" PRId64 " point%s", remedy->points,
+        snprintf(text + used, (size_t)(PC_PLAN_REASON_SIZE - used), " for %" PRId64 " point%s", remedy->points,
                  remedy->points == 1 ? "" : "s");
 }

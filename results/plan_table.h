@@ -88,7 +88,7 @@ typedef struct pc_plan_report {
 /* The columns of a plan, for pc_column_choice_parse: rank, those of a run, and the others that the CSV has. */
 const char *pc_plan_column_name(int number);
 
-enum { PC_PLAN_KINDS = 8, PC_PLAN_TEXT_SIZE = 256 };
+enum { PC_PLAN_KINDS = 8, PC_PLAN_TEXT_SIZE = 256, PC_PLAN_REASON_SIZE = 512 };
 
 /* v_k of a plan by `objective`, in units that cancel out, and their names; the sum is v. `names` are static. */
 void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double parts[PC_PLAN_KINDS],
@@ -103,10 +103,10 @@ void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const 
 bool pc_plan_ties(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan);
 bool pc_plan_is_close(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan);
 
-/* What most points broke a rule by, and what lifts that, if anything does: "126 layers do not divide by pp x chunks
- * (1040 points); --layout ends lifts that for 208 points". */
+/* The rule to blame, and what lifts one, if anything does: "126 layers do not divide by pp x chunks (1040 points);
+ * --layout ends lifts that for 208 points". */
 void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
-                       char text[PC_PLAN_TEXT_SIZE]);
+                       char text[PC_PLAN_REASON_SIZE]);
 
 /* "throughput", "memory", "cost". */
 const char *pc_plan_objective_name(pc_plan_objective objective);

@@ -362,9 +362,11 @@ static void add_share(pc_text *text, int64_t count, const char *what, bool *any)
 }
 
 static void add_rule_broken(const pc_plan_report *report, pc_text *text) {
-    char words[PC_PLAN_TEXT_SIZE + 32];
+    char words[PC_PLAN_REASON_SIZE + 64];
     if (!report->rule) return;
-    snprintf(words, sizeof words, "rule broken most often: %s", report->rule);
+    bool has_others = report->log.broken_rule < report->log.points;
+    snprintf(words, sizeof words, "%s: %s",
+             has_others ? "rule broken most often" : "rule that stops the points that come furthest", report->rule);
     pc_lines_add_wrapped(text, words, width_of(report));
 }
 

@@ -106,19 +106,10 @@ static pc_code describe_memory(const pc_plan_asker *asker, const pc_plan_space *
     return PC_OK;
 }
 
-/* Points count for the first rule that they break, so the last one of all is what the points that came furthest lack:
- * they show that nothing before it stands in the way. */
-static pc_plan_rule last_broken(const pc_plan_log *log) {
-    pc_plan_rule last = 0;
-    for (pc_plan_rule rule = 1; rule < PC_PLAN_RULES; rule++)
-        if (log->broken[rule] > 0) last = rule;
-    return last;
-}
-
 static pc_code describe_none(const pc_plan_asker *asker, const pc_plan_space *space, const pc_plan_log *log,
                              const char *name, pc_plan_row *row, pc_error *error) {
-    pc_plan_remedy remedy = {.most_broken = last_broken(log), .way = PC_PLAN_WAY_NONE};
-    char why[PC_PLAN_TEXT_SIZE] = "beyond the limits on time or cost";
+    pc_plan_remedy remedy = {.blamed = pc_plan_log_blames(log), .way = PC_PLAN_WAY_NONE};
+    char why[PC_PLAN_REASON_SIZE] = "beyond the limits on time or cost";
     bool has_limit = log->too_slow > 0 || log->simulated > log->simulated_over_memory + log->simulated_infeasible;
     pc_plan_found least;
     row->lacks_plan = true;
@@ -129,8 +120,8 @@ static pc_code describe_none(const pc_plan_asker *asker, const pc_plan_space *sp
     if (!has_limit && log->over_memory + log->simulated_over_memory > 0)
         return describe_memory(asker, space, name, row, error);
     if (!has_limit) {
-        row->rule = remedy.most_broken;
-        remedy.rule = remedy.most_broken;
+        row->rule = remedy.blamed;
+        remedy.rule = remedy.blamed;
         pc_plan_rule_text(space, log, &remedy, why);
     }
     return describe_lack(space, name, why, row, error);

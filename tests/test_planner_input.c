@@ -210,11 +210,11 @@ static void check_rule(const pc_plan_space *space, pc_plan_rule rule, pc_plan_wa
                        const char *text) {
     pc_plan_answer answer;
     pc_plan_remedy remedy;
-    char said[PC_PLAN_TEXT_SIZE];
+    char said[PC_PLAN_REASON_SIZE];
     assert_int_equal(pc_plan_run(space, &fastest, &answer, NULL), PC_OK);
     assert_int_equal(answer.log.broken[rule], answer.log.broken_rule);
     assert_int_equal(pc_plan_find_remedy(space, &answer.log, &remedy, NULL), PC_OK);
-    assert_int_equal(remedy.most_broken, rule);
+    assert_int_equal(remedy.blamed, rule);
     assert_int_equal(remedy.way, way);
     if (way != PC_PLAN_WAY_NONE && way != PC_PLAN_WAY_SCHEDULE) assert_int_equal(remedy.value, value);
     pc_plan_rule_text(space, &answer.log, &remedy, said);
@@ -250,6 +250,41 @@ static void test_rules_and_remedies(void **state) {
     ruled.space.global_batch = LIST(odd_batch);
     check_rule(&ruled.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_BATCH, 10,
                "dp x microbatch size does not divide the batch (1 point); --global-batch 10 lifts that");
+}
+
+/* 8 GPUs: tp 1 over two stages leaves dp 4, not 3, and beside 3 context ranks nothing divides. Of two points the one
+ * that comes further is to blame, and not the one that breaks the rule of the GPUs. The model has no experts. */
+static void test_other_remedies(void **state) {
+    (void)state;
+    static const int64_t three_and_one[] = {3, 1};
+    test_random random = {730};
+    ruled_space ruled;
+    make_ruled(&random, "1f1b", &ruled);
+    ruled.space.tp = LIST(one);
+    ruled.space.pp = LIST(two);
+    ruled.space.dp = LIST(three);
+    check_rule(&ruled.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_DP, 4,
+               "tp x pp x dp is not the number of GPUs (1 point); --dp 4 lifts that");
+    ruled.space.dp.count = 0;
+    ruled.space.cp = LIST(three);
+    ruled.base.spec.model.attention = PC_ATTENTION_FLASH; /* other attention has no context ranks */
+    ruled.base.spec.cut.seq_len = 256;
+    check_rule(&ruled.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_CP, 2,
+               "tp x cp x pp does not divide the GPUs (1 point); --cp 2 lifts that");
+    make_ruled(&random, "1f1b", &ruled);
+    ruled.space.tp = LIST(three_and_one);
+    ruled.space.pp = LIST(two);
+    ruled.space.ep = LIST(two);
+    pc_plan_answer answer;
+    pc_plan_remedy remedy;
+    assert_int_equal(pc_plan_run(&ruled.space, &fastest, &answer, NULL), PC_OK);
+    assert_int_equal(answer.log.broken[PC_PLAN_RULE_GPUS], 1);
+    assert_int_equal(answer.log.broken[PC_PLAN_RULE_EXPERTS], 1);
+    assert_int_equal(pc_plan_find_remedy(&ruled.space, &answer.log, &remedy, NULL), PC_OK);
+    assert_int_equal(remedy.blamed, PC_PLAN_RULE_EXPERTS);
+    assert_int_equal(remedy.way, PC_PLAN_WAY_EP);
+    assert_int_equal(remedy.value, 1);
+    pc_plan_answer_free(&answer);
 }
 
 /* One chunk is no plan, nor is one stage with several, whatever the schedule. 6 layers divide over 2 stages by 3
@@ -293,6 +328,10 @@ static void test_remedies_lift(void **state) {
         pc_plan_list *lists[] = {[PC_PLAN_WAY_LAYOUT] = &drawn.space.layouts,
                                  [PC_PLAN_WAY_TP] = &drawn.space.tp,
                                  [PC_PLAN_WAY_PP] = &drawn.space.pp,
+                                 [PC_PLAN_WAY_DP] = &drawn.space.dp,
+                                 [PC_PLAN_WAY_CP] = &drawn.space.cp,
+                                 [PC_PLAN_WAY_EP] = &drawn.space.ep,
+                                 [PC_PLAN_WAY_ETP] = &drawn.space.etp,
                                  [PC_PLAN_WAY_CHUNKS] = &drawn.space.chunks,
                                  [PC_PLAN_WAY_MICROBATCH_SIZE] = &drawn.space.microbatch_size,
                                  [PC_PLAN_WAY_BATCH] = &drawn.space.global_batch};
@@ -363,6 +402,7 @@ int main(void) {
         cmocka_unit_test(test_bases),
         cmocka_unit_test(test_no_plan_is_no_error),
         cmocka_unit_test(test_rules_and_remedies),
+        cmocka_unit_test(test_other_remedies),
         cmocka_unit_test(test_nothing_to_interleave),
         cmocka_unit_test(test_remedies_lift),
         cmocka_unit_test(test_costs_without_prices),

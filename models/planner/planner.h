@@ -242,24 +242,36 @@ pc_code pc_plan_combine(const pc_plan_space *space, const pc_plan_request *reque
 struct pc_hash; /* engine/hash.h */
 void pc_plan_space_hash(const pc_plan_space *space, struct pc_hash *hash);
 
-/* The rule that most points of a space break (as the log counts), and a value that lifts a rule: of the points that
- * break `rule`, `points` break none with that value in the place of their own. The value is in none of the space's
- * lists. If some points break no rule, only layouts are tried, and only for the rule that most break; else what is
- * tried lifts that rule, or the one that comes next, and another batch comes last. NONE: nothing that was tried lifts
- * any. */
+/* The rule to blame, of a log with broken ones. If some points break none, that is the one that most break. Else it is
+ * the last that any breaks: points count for the first rule that they break, so those of the last one keep all before
+ * it, and nothing else stands in the way. */
+pc_plan_rule pc_plan_log_blames(const pc_plan_log *log);
+
+/* That rule, and a value that lifts a rule: of the points that break `rule`, `points` break none with that value in the
+ * place of their own. The value is in none of the space's lists. If some points break no rule, only layouts are tried,
+ * and only for the rule to blame; else what is tried lifts that rule, or of the others first the one that most break,
+ * and another batch comes last. NONE: nothing that was tried lifts any. */
 typedef enum pc_plan_way {
     PC_PLAN_WAY_NONE,
     PC_PLAN_WAY_LAYOUT,
     PC_PLAN_WAY_TP,
     PC_PLAN_WAY_PP,
+    PC_PLAN_WAY_DP,
+    PC_PLAN_WAY_CP,
+    PC_PLAN_WAY_EP,
+    PC_PLAN_WAY_ETP,
     PC_PLAN_WAY_CHUNKS,
     PC_PLAN_WAY_MICROBATCH_SIZE,
     PC_PLAN_WAY_BATCH,
     PC_PLAN_WAY_SCHEDULE
 } pc_plan_way;
 
+enum { PC_PLAN_WHY_SIZE = 160 };
+
 typedef struct pc_plan_remedy {
-    pc_plan_rule most_broken, rule;
+    pc_plan_rule blamed, rule;
+    char why[PC_PLAN_WHY_SIZE]; /* what the check of one of the points says that break the blamed rule, if all points
+                                 * break some and the rule is one of schedules, offload, tensors or sizes; or empty */
     pc_plan_way way;
     int64_t value;                 /* a pc_cut_layout or a number */
     const pc_generator *generator; /* of SCHEDULE */

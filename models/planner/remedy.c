@@ -1,12 +1,13 @@
-/* What would lift the rule that most points of a space break: found by trying. */
+/* What would lift a rule that points of a space break: found by trying. */
 #include "models/planner/space.h"
 
 #include "engine/numbers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Choices that are tried, over all remedies; what is not found by then is not claimed. */
-enum { TRIES_MOST = 4000000, VALUES_MOST = 64 };
+enum { TRIES_MOST = 4000000, VALUES_MOST = 64, WAYS_MOST = 4 };
 
 typedef struct remedy_search {
     const pc_plan_space *space;
@@ -26,8 +27,22 @@ static void settle_layout(const pc_plan_space *space, pc_plan_choice *choice) {
     }
 }
 
-static pc_plan_choice with_value(const pc_plan_space *space, pc_plan_choice choice, pc_plan_remedy remedy) {
+static pc_plan_choice with_value(const pc_plan_space *of, pc_plan_choice choice, pc_plan_remedy remedy) {
+    pc_plan_space with_dp = *of;
+    const pc_plan_space *space = remedy.way == PC_PLAN_WAY_DP ? &with_dp : of;
+    with_dp.dp = (pc_plan_list){&remedy.value, 1};
     switch (remedy.way) {
+    case PC_PLAN_WAY_DP:
+        break; /* plan_settle takes it */
+    case PC_PLAN_WAY_CP:
+        choice.cp = (int)remedy.value;
+        break;
+    case PC_PLAN_WAY_EP:
+        choice.ep = (int)remedy.value;
+        break;
+    case PC_PLAN_WAY_ETP:
+        choice.etp = (int)remedy.value;
+        break;
     case PC_PLAN_WAY_LAYOUT:
         choice.layout = (pc_cut_layout)remedy.value;
         break;
@@ -101,6 +116,13 @@ static bool is_listed(const pc_plan_list *list, int64_t value) {
     return false;
 }
 
+static int64_t largest(const pc_plan_list *list) {
+    int64_t most = 0;
+    for (int i = 0; i < list->count; i++)
+        if (list->values[i] > most) most = list->values[i];
+    return most;
+}
+
 static bool divides_one(const pc_plan_list *list, int64_t value) {
     for (int i = 0; list && i < list->count; i++)
         if (list->values[i] % value == 0) return true;
@@ -122,7 +144,8 @@ static void try_layouts(remedy_search *search, pc_plan_rule rule) {
 static void try_nearest(remedy_search *search, pc_plan_rule rule, pc_plan_way way, const pc_plan_list *list,
                         int64_t most, const pc_plan_list *divides) {
     int values = 0;
-    for (int64_t distance = 1; distance < most && values < VALUES_MOST; distance++)
+    const int64_t farthest = pc_max(most, largest(list));
+    for (int64_t distance = 1; distance < farthest && values < VALUES_MOST; distance++)
         for (int i = 0; i < 2 * list->count && values < VALUES_MOST && search->found.points == 0; i++) {
             int64_t value = list->values[i / 2] + (i % 2 ? distance : -distance);
             if (value < 1 || value > most || is_listed(list, value) || !divides_one(divides, value)) continue;
@@ -156,16 +179,11 @@ static void try_1f1b(remedy_search *search, pc_plan_rule rule) {
 
 /* ---- ways ---- */
 
-static int64_t largest(const pc_plan_list *list) {
-    int64_t most = 0;
-    for (int i = 0; i < list->count; i++)
-        if (list->values[i] > most) most = list->values[i];
-    return most;
-}
-
 static void try_way(remedy_search *search, pc_plan_rule rule, pc_plan_way way) {
     const pc_plan_space *space = search->space;
     int64_t layers = space->bases[0].spec.model.layers, gpus = largest(&space->gpus);
+    int64_t experts = space->bases[0].spec.model.experts.num_experts;
+    const pc_plan_list count = {&experts, 1};
     int64_t parts = layers + 2 < PC_CHUNKS_MAX ? layers + 2 : PC_CHUNKS_MAX, ranks = gpus < parts ? gpus : parts;
     switch (way) {
     case PC_PLAN_WAY_LAYOUT:
@@ -174,6 +192,14 @@ static void try_way(remedy_search *search, pc_plan_rule rule, pc_plan_way way) {
         return try_nearest(search, rule, way, &space->pp, ranks, &space->gpus);
     case PC_PLAN_WAY_TP:
         return try_nearest(search, rule, way, &space->tp, gpus, &space->gpus);
+    case PC_PLAN_WAY_DP:
+        return try_nearest(search, rule, way, &space->dp, gpus, &space->gpus);
+    case PC_PLAN_WAY_CP:
+        return try_nearest(search, rule, way, &space->cp, gpus, &space->gpus);
+    case PC_PLAN_WAY_EP:
+        return try_nearest(search, rule, way, &space->ep, pc_max(experts, 1), experts > 0 ? &count : NULL);
+    case PC_PLAN_WAY_ETP:
+        return try_nearest(search, rule, way, &space->etp, gpus, &space->gpus);
     case PC_PLAN_WAY_CHUNKS:
         return try_nearest(search, rule, way, &space->chunks, parts, NULL);
     case PC_PLAN_WAY_MICROBATCH_SIZE:
@@ -184,25 +210,54 @@ static void try_way(remedy_search *search, pc_plan_rule rule, pc_plan_way way) {
     }
 }
 
-/* The rule that comes `nth`, the one that most points break being the first. */
+/* ---- rules ---- */
+
+pc_plan_rule pc_plan_log_blames(const pc_plan_log *log) {
+    bool has_plans = log->broken_rule < log->points;
+    pc_plan_rule blamed = 0;
+    for (pc_plan_rule rule = 1; rule < PC_PLAN_RULES; rule++)
+        if (has_plans ? log->broken[rule] > log->broken[blamed] : log->broken[rule] > 0) blamed = rule;
+    return blamed;
+}
+
+/* The rule that comes `nth`: the blamed one first, then those that more points break. */
 static pc_plan_rule nth_rule(const pc_plan_log *log, int nth) {
-    for (int rule = 0;; rule++) {
-        int before = 0;
+    pc_plan_rule blamed = pc_plan_log_blames(log);
+    for (int rule = 0; nth > 0 && rule < PC_PLAN_RULES; rule++) {
+        int before = 1;
         for (int i = 0; i < PC_PLAN_RULES; i++)
-            before += log->broken[i] > log->broken[rule] || (i < rule && log->broken[i] == log->broken[rule]);
-        if (before == nth) return (pc_plan_rule)rule;
+            before += i != (int)blamed &&
+                      (log->broken[i] > log->broken[rule] || (i < rule && log->broken[i] == log->broken[rule]));
+        if (rule != (int)blamed && before == nth) return (pc_plan_rule)rule;
+    }
+    return blamed;
+}
+
+/* What the check of the first point says that breaks the rule. */
+static void find_why(remedy_search *search, pc_plan_rule rule, char why[PC_PLAN_WHY_SIZE]) {
+    const plan_numbers *numbers = &search->numbers;
+    pc_plan_rule broken;
+    pc_error error = {0};
+    if (rule < PC_PLAN_RULE_SCHEDULE) return; /* what these say is all there is to say */
+    for (int64_t shape = 0; shape < numbers->shapes && search->tries < TRIES_MOST; shape++, search->tries++) {
+        pc_plan_choice choice = plan_choice_of(numbers, shape * numbers->variants);
+        if (!plan_check_rules(search->space, &choice, &broken) || broken != rule) continue;
+        plan_check_words(search->space, &choice, &error);
+        snprintf(why, PC_PLAN_WHY_SIZE, "%.*s", PC_PLAN_WHY_SIZE - 1, error.message);
+        return;
     }
 }
 
 pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, pc_plan_remedy *remedy,
                             pc_error *error) {
-    static const pc_plan_way ways[PC_PLAN_RULES][3] = {
-        [PC_PLAN_RULE_GPUS] = {PC_PLAN_WAY_PP, PC_PLAN_WAY_TP},
+    static const pc_plan_way ways[PC_PLAN_RULES][WAYS_MOST] = {
+        [PC_PLAN_RULE_GPUS] = {PC_PLAN_WAY_PP, PC_PLAN_WAY_TP, PC_PLAN_WAY_DP, PC_PLAN_WAY_CP},
         [PC_PLAN_RULE_INTERLEAVING] = {PC_PLAN_WAY_PP, PC_PLAN_WAY_CHUNKS, PC_PLAN_WAY_SCHEDULE},
         [PC_PLAN_RULE_LAYERS] = {PC_PLAN_WAY_LAYOUT, PC_PLAN_WAY_PP, PC_PLAN_WAY_CHUNKS},
+        [PC_PLAN_RULE_EXPERTS] = {PC_PLAN_WAY_EP, PC_PLAN_WAY_ETP},
         [PC_PLAN_RULE_BATCH] = {PC_PLAN_WAY_MICROBATCH_SIZE},
         [PC_PLAN_RULE_SCHEDULE] = {PC_PLAN_WAY_CHUNKS, PC_PLAN_WAY_SCHEDULE},
-        [PC_PLAN_RULE_TENSOR] = {PC_PLAN_WAY_TP},
+        [PC_PLAN_RULE_TENSOR] = {PC_PLAN_WAY_TP, PC_PLAN_WAY_CP},
     };
     remedy_search x = {.space = space};
     pc_code code = plan_numbers_make(space, &x.numbers, error);
@@ -210,12 +265,14 @@ pc_code pc_plan_find_remedy(const pc_plan_space *space, const pc_plan_log *log, 
     bool has_plans = log->broken_rule < log->points;
     for (int nth = 0; nth < (has_plans ? 1 : PC_PLAN_RULES) && x.found.points == 0; nth++) {
         pc_plan_rule rule = nth_rule(log, nth);
-        for (int i = 0; i < 3 && ways[rule][i] && x.found.points == 0; i++)
+        for (int i = 0; i < WAYS_MOST && ways[rule][i] && x.found.points == 0; i++)
             if (!has_plans || ways[rule][i] == PC_PLAN_WAY_LAYOUT) try_way(&x, rule, ways[rule][i]);
     }
     /* Another batch is another training: only if nothing else helps. */
     if (!has_plans && x.found.points == 0) try_batch(&x, PC_PLAN_RULE_BATCH);
     *remedy = x.found;
-    remedy->most_broken = nth_rule(log, 0);
+    remedy->blamed = nth_rule(log, 0);
+    x.tries = 0;
+    if (!has_plans) find_why(&x, remedy->blamed, remedy->why);
     return PC_OK;
 }

@@ -79,16 +79,22 @@ pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choic
     return PC_OK;
 }
 
-/* Of a spec that cannot be: which of the rules of iterations it breaks first. */
-static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts) {
+/* Of a spec that cannot be: which of the rules of iterations it breaks first, and what its check says. */
+static pc_plan_rule find_rule(const pc_iteration_spec *spec, int parts, pc_error *error) {
     const pc_cut *cut = &spec->cut;
-    if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, NULL) ||
-        pc_generator_check_making(spec->generator, spec->making, NULL) ||
-        pc_generator_check_goal(spec->generator, spec->making, spec->goal, NULL))
+    if (pc_generator_check(spec->generator, cut->pp, cut->microbatches, cut->chunks, error) ||
+        pc_generator_check_making(spec->generator, spec->making, error) ||
+        pc_generator_check_goal(spec->generator, spec->making, spec->goal, error))
         return PC_PLAN_RULE_SCHEDULE;
-    if (pc_offload_can_be(spec, NULL) || pc_offload_check(&spec->model, cut, NULL)) return PC_PLAN_RULE_OFFLOAD;
-    if (pc_cut_check(&spec->model, cut, parts, NULL)) return PC_PLAN_RULE_TENSOR;
+    if (pc_offload_can_be(spec, error) || pc_offload_check(&spec->model, cut, error)) return PC_PLAN_RULE_OFFLOAD;
+    if (pc_cut_check(&spec->model, cut, parts, error)) return PC_PLAN_RULE_TENSOR;
+    if (error) (void)pc_outline_check(spec, error);
     return PC_PLAN_RULE_SIZE;
+}
+
+void plan_check_words(const pc_plan_space *space, const pc_plan_choice *choice, pc_error *error) {
+    const pc_iteration_spec spec = pc_plan_spec(space, choice);
+    (void)find_rule(&spec, plan_parts_of(choice), error);
 }
 
 pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken) {
@@ -97,5 +103,5 @@ pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choic
     if (choice->microbatches == 0) return break_rule(broken, PC_PLAN_RULE_BATCH);
     pc_iteration_spec spec = pc_plan_spec(space, choice);
     code = pc_outline_check(&spec, NULL);
-    return code == PC_ERROR_INPUT ? break_rule(broken, find_rule(&spec, plan_parts_of(choice))) : code;
+    return code == PC_ERROR_INPUT ? break_rule(broken, find_rule(&spec, plan_parts_of(choice), NULL)) : code;
 }

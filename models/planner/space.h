@@ -113,6 +113,8 @@ int plan_digit_of(const plan_numbers *numbers, int64_t number, plan_digit digit)
 /* PC_OK if the choice breaks no rule, else PC_ERROR_INPUT and the rule; of a frame only those that hold for all its
  * shapes. */
 pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken);
+/* What is wrong with a choice that breaks a rule of schedules, offload, tensors or sizes, in the words of its check. */
+void plan_check_words(const pc_plan_space *space, const pc_plan_choice *choice, pc_error *error);
 pc_code plan_check_frame(const pc_plan_space *space, const pc_plan_choice *choice, pc_plan_rule *broken);
 
 #endif

@@ -307,7 +307,7 @@ class Layouts(Plan):
         option = re.search(r"--layout ends", found["log"]["rule"]).group().split()
         self.assertGreater(len(self.plan(*given, *option)["plans"]), 0)
         table = run("plan", *given).stdout
-        self.assertIn(f" rule broken most often: {found['log']['rule']} ", " ".join(table.split()) + " ")  # which is broken into lines
+        self.assertIn(f" rule that stops the points that come furthest: {found['log']['rule']} ", " ".join(table.split()) + " ")  # which is broken into lines
 
 
 class Words(Plan):

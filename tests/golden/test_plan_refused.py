@@ -57,12 +57,36 @@ class Nothing(Plan):
                    "--price", "3/h", "--most-iteration", "1000 s")
 
     def test_rules(self):
-        """All points break rules: the one that most do, and what lifts it."""
-        self.check(r"of \d+ points all break a rule, most often: tp x pp does not divide the GPUs \(\d+ points\); --tp [24] "
+        """All points break rules: the last one, which nothing else stands before, and what lifts it."""
+        self.check(r"of \d+ points all break a rule, those that come furthest: tp x pp does not divide the GPUs \(\d+ points\); --tp [24] "
                    r"lifts that", "--tp", "3")
-        self.check(r"of (\d+) points all break a rule, most often: 4 layers do not divide by pp x chunks, laid out own "
+        self.check(r"of (\d+) points all break a rule, those that come furthest: 4 layers do not divide by pp x chunks, laid out own "
                    r"\(\1 points\); --layout even lifts that for \1 points", "--pp", "2", "--schedule", "1f1b", "--layout",
                    "own", "--memory", "40 GiB", "--microbatch-size", "1")
+
+    def test_the_rule_of_those_that_come_furthest(self):
+        """More points break a rule before it, which other values of the lists do not: it is named all the same."""
+        for (arguments, rule, why, lifts) in (
+                (("--ep", "2"), r"ep or etp is above 1, and the model has no experts \(num_experts\)", "", "; --ep 1 lifts that"),
+                (("--microbatch-size", "3"), "dp x microbatch size does not divide the batch", "", "; --microbatch-size 2 lifts that"),
+                (("--tp", "3", "--gpus", "12", "--global-batch", "36"), "tp or cp does not divide the model's heads, widths or sequence",
+                 r", such as tp 3 does not divide \d+ heads; expected a divisor", "; --tp 2 lifts that"),
+                (("--schedule", "dualpipe", "--pp", "3", "--gpus", "12", "--global-batch", "36", "--layout", "balanced,ends"),
+                 "the schedule cannot have these stages, chunks or microbatches",
+                 r", such as dualpipe: 3 devices, \d+ microbatches; expected an even number of both, or schedule dualpipe-v", r"; .*"),
+                (("--dp", "3"), "tp x pp x dp is not the number of GPUs", "", "; --dp [24] lifts that")):
+            self.check(rf"of \d+ points all break a rule, those that come furthest: {rule} \(\d+ points?\){why}{lifts}", *arguments)
+
+    def test_experts(self):
+        """What divides no number of experts is named, with theirs."""
+        given = ("plan", "--model", "mixtral-8x7b", "--machine", "dgx-h100", "--gpus", "16", "--global-batch", "64", "--schedule", "1f1b")
+        for (arguments, rule) in ((("--ep", "3"), "ep 3 does not divide the model's 8 experts (num_experts)"),
+                                  (("--ep", "16,32"), "ep 16, 32 does not divide the model's 8 experts (num_experts)"),
+                                  (("--ep", "2", "--etp", "3"), "etp 3 does not divide the experts' width of 14336")):
+            done = run(*given, *arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"those that come furthest: {rule} (", done.stderr)
+            self.assertRegex(" ".join(done.stdout.split()), r"rule that stops the points that come furthest: e[tp]+ .* --e[tp]+ \d lifts that")
 
 
 class BadInput(Plan):
