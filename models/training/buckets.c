@@ -80,7 +80,8 @@ pc_bucket_courses pc_outline_gathering(const pc_outline *outline, int device, in
     const pc_device_outline *held = &outline->device[device];
     pc_bucket_courses courses = {.count = 0};
     if (pc_outline_gives_tensors(outline)) {
-        double share = (double)outline->part_costs[x->sort].parameters / (double)held->parameter_count / x->buckets;
+        double all = (double)pc_max(held->parameter_count, 1); /* a stage may have no layers, and no end */
+        double share = (double)outline->part_costs[x->sort].parameters / all / x->buckets;
         return (pc_bucket_courses){1, {&outline->shard}, {pc_course_share(&held->owners.course, share)}};
     }
     double of_experts = gathered_bytes(outline, device, chunk, true);
