@@ -138,7 +138,7 @@ static void list_options(option_spec options[FLAGS_MAX], const run_flag *flags[F
 /* What a run takes where nothing is said is no default of a plan that chooses it. */
 static void print_flag_help(const run_flag *flag) {
     bool is_list = pc_plan_scenario_list_of(flag->key), is_layout = strcmp(flag->key, "model.layout") == 0;
-    const char *text = is_layout ? "layers over parts: even, ends, own, balanced or auto" : flag->help;
+    const char *text = is_layout ? "layers over parts: even, ends, own, balanced, balanced-memory or auto" : flag->help;
     const char *end = is_list ? strstr(text, " (default ") : NULL;
     printf("%.*s\n", end ? (int)(end - text) : (int)strlen(text), text);
 }

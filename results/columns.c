@@ -199,7 +199,8 @@ static const pc_column columns[] = {
     COLUMN(failures_mean, NUMBER, "1", "failures of a job, the mean over jobs"),
     COLUMN(checkpoint_interval_s, NUMBER, "s", "work between two checkpoints, in whole iterations"),
     COLUMN(layout, TEXT, "",
-           "layers over model parts: even, ends, own, balanced, or a list of each part's, as --layout takes it",
+           "layers over model parts: even, ends, own, balanced, balanced-memory, or a list of each part's, as --layout "
+           "takes it",
            SHOWN(180, "layout", "", TEXT, VARYING, NARROW + 3), .plain = "even"),
     COLUMN(parameters, NUMBER, "1", "parameters of the model, however it is cut: as `pipecast list models` counts them",
            SHOWN(50, "para-", "meters", COUNT, VARYING, 8)),

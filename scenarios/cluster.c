@@ -361,7 +361,8 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
 static pc_cut_layout named_layout(const char *word, int64_t layers, int parts) {
     for (pc_cut_layout layout = PC_CUT_EVEN; layout <= PC_CUT_OWN; layout++)
         if (strcmp(word, pc_layout_name(layout)) == 0) return layout;
-    if (strcmp(word, pc_layout_name(PC_CUT_BALANCED)) == 0) return PC_CUT_BALANCED;
+    for (pc_cut_layout layout = PC_CUT_BALANCED; layout <= PC_CUT_BALANCED_MEMORY; layout++)
+        if (strcmp(word, pc_layout_name(layout)) == 0) return layout;
     return parts < 1 ? PC_CUT_EVEN : pc_layout_auto(layers, parts);
 }
 

@@ -93,7 +93,7 @@ bool pc_layout_list(const char *layout, int32_t *layers, pc_layout_shape *shape)
 }
 
 static bool is_layout_word(const char *text) {
-    static const char *const words[] = {"auto", "even", "ends", "own", "balanced"};
+    static const char *const words[] = {"auto", "even", "ends", "own", "balanced", "balanced-memory"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], text) == 0) return true;
     return false;
@@ -104,17 +104,16 @@ static pc_code parse_layout(const char *text, pc_value *value, pc_error *error) 
     pc_layout_shape shape;
     char hint[PC_NEAREST_TEXT];
     pc_nearest nearest = {.word = text};
-    pc_nearest_offer_words(&nearest, "auto|even|ends|own|balanced");
+    pc_nearest_offer_words(&nearest, "auto|even|ends|own|balanced|balanced-memory");
     bool is_list = strpbrk(text, "0123456789|*()") || (text[0] == 'E' && nearest.count == 0); /* EtL, and not EVEN */
     if (is_list && !is_layout_word(text)) {
         pc_code code = pc_layout_parse(text, NULL, &shape, error);
         if (code) return code;
     } else if (!is_layout_word(text)) {
-        return pc_error_set(
-            error, PC_ERROR_INPUT,
-            "%.40s: unknown layout%s; expected even, ends, own, balanced, auto, or the layers of every part such "
-            "as \"3,4,4,3\" or \"Et*3|(t*4|)*2t*3L\"",
-            shown(text), pc_nearest_hint(&nearest, hint));
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "%.40s: unknown layout%s; expected even, ends, own, balanced, balanced-memory, auto, or "
+                            "the layers of every part such as \"3,4,4,3\" or \"Et*3|(t*4|)*2t*3L\"",
+                            shown(text), pc_nearest_hint(&nearest, hint));
     }
     value->text = text;
     return PC_OK;
@@ -494,7 +493,8 @@ void pc_key_values(pc_key key, char *text, size_t size) {
         [PC_VALUE_SIZE] = "size, more than zero",
         [PC_VALUE_BANDWIDTH] = "bandwidth",
         [PC_VALUE_FRACTION] = "number, 0 to 1",
-        [PC_VALUE_LAYOUT] = "`auto`, `even`, `ends`, `own`, `balanced`, or a list such as `\"3,4,4,3\"`",
+        [PC_VALUE_LAYOUT] =
+            "`auto`, `even`, `ends`, `own`, `balanced`, `balanced-memory`, or a list such as `\"3,4,4,3\"`",
         [PC_VALUE_SCHEDULE] = "name of `pipecast list schedules`, the path of a `FILE.csv`, or `{block: FILE}`",
         [PC_VALUE_SWITCH] = "`true` or `false`",
         [PC_VALUE_RECOMPUTATION] =

@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char objective_words[] = "throughput|memory|cost", layout_words[] = "even|ends|own|balanced|auto";
+static const char objective_words[] = "throughput|memory|cost",
+                  layout_words[] = "even|ends|own|balanced|balanced-memory|auto";
 _Static_assert((int)PC_PLAN_THROUGHPUT == 0 && (int)PC_PLAN_MEMORY == 1 && (int)PC_PLAN_COST == 2 &&
                    (int)PC_CUT_EVEN == 0 && (int)PC_CUT_ENDS == 1 && (int)PC_CUT_OWN == 2 && (int)PC_CUT_LISTED == 3 &&
-                   (int)PC_CUT_BALANCED == 4 && (int)PC_PLAN_LAYOUT_AUTO == 5,
+                   (int)PC_CUT_BALANCED == 4 && (int)PC_CUT_BALANCED_MEMORY == 5 && (int)PC_PLAN_LAYOUT_AUTO == 6,
                "the words stand in the order of the enums");
 
 enum { TOP_MAX = 1000000 };
@@ -354,9 +355,9 @@ static pc_code convert(pc_choice choice, pc_value *value, pc_error *cause) {
     int count;
     pc_recomputation one = {.kind = PC_RECOMPUTE_NONE};
     if (choice == PC_CHOICE_LAYOUT && read_layout(value->text, &value->whole, NULL))
-        return pc_error_set(
-            cause, PC_ERROR_INPUT,
-            "no word for a layout; expected even, ends, own, balanced or auto, for a plan chooses the parts");
+        return pc_error_set(cause, PC_ERROR_INPUT,
+                            "no word for a layout; expected even, ends, own, balanced, balanced-memory or auto, for a "
+                            "plan chooses the parts");
     if (choice == PC_CHOICE_SCHEDULE) return check_named(*value, cause);
     if (choice == PC_CHOICE_OFFLOAD) return read_offload(value, cause);
     if (choice != PC_CHOICE_RECOMPUTE) return PC_OK;

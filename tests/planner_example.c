@@ -166,7 +166,9 @@ static void draw_lists(test_random *random, example_space *drawn) {
     static const int64_t gpus[] = {4, 8, 16}, batch[] = {8, 12, 16}, ways[] = {1, 2, 3, 4}, sizes[] = {1, 2, 3},
                          recompute[] = {0, 1, 2}, zero[] = {0, 1, 2, 3}, groups[] = {0, 2, 4, 3}, both[] = {0, 1},
                          dp[] = {1, 2, 4}, cp[] = {1, 2},
-                         layouts[] = {PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED, PC_PLAN_LAYOUT_AUTO};
+                         layouts[] = {
+                             PC_CUT_EVEN,        PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_BALANCED, PC_CUT_BALANCED_MEMORY,
+                             PC_PLAN_LAYOUT_AUTO};
     const struct {
         pc_plan_list *list;
         const int64_t *from;
@@ -186,7 +188,7 @@ static void draw_lists(test_random *random, example_space *drawn) {
                  {&drawn->space.overlaps_gradients, both, 2, 2},
                  {&drawn->space.overlaps_parameters, both, 2, 2},
                  {&drawn->space.overlaps_p2p, both, 2, 2},
-                 {&drawn->space.layouts, layouts, 5, 3},
+                 {&drawn->space.layouts, layouts, 6, 3},
                  {&drawn->space.shard_group, groups, 4, 2}};
     for (int i = 0; i < SPACE_LISTS; i++)
         *lists[i].list = pick(random, lists[i].from, lists[i].count, lists[i].most, drawn->values[i]);

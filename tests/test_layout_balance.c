@@ -13,7 +13,7 @@ enum { PARTS_MAX = 8 };
 static void check_layers(int64_t layers, int parts, int stages, const int *stage_of_part, pc_layout_times times,
                          const int32_t *expected) {
     int32_t made[PARTS_MAX] = {0};
-    pc_layout_balance(layers, parts, stages, stage_of_part, &times, made);
+    pc_layout_balance(layers, parts, stages, stage_of_part, &times, NULL, made);
     for (int i = 0; i < parts; i++) assert_int_equal(made[i], expected[i]);
 }
 
@@ -75,7 +75,7 @@ static void test_none_is_better(void **state) {
         for (int part = 0; part < parts; part++) at[part] = folds && part >= stages ? parts - 1 - part : part % stages;
         ends_s[at[0]] += times.embedding_s;
         ends_s[at[parts - 1]] += times.head_s;
-        pc_layout_balance(layers, parts, stages, at, &times, made);
+        pc_layout_balance(layers, parts, stages, at, &times, NULL, made);
         for (int part = 0; part < parts; part++) {
             assert_true(made[part] >= 0);
             sum += made[part];
@@ -94,10 +94,10 @@ static bool run(const pc_iteration_spec *spec, pc_iteration *iteration) {
 }
 
 /* The iteration of its list of layers, to the bit, in whatever schedule. */
-static void check_spec(pc_iteration_spec spec, long *checked) {
+static void check_spec(pc_iteration_spec spec, pc_cut_layout layout, long *checked) {
     pc_iteration balanced, listed;
     pc_outline outline;
-    spec.cut.layout = PC_CUT_BALANCED;
+    spec.cut.layout = layout;
     if (pc_outline_check(&spec, NULL) || !run(&spec, &balanced)) return;
     assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
     int64_t sum = 0;
@@ -130,9 +130,10 @@ static void test_iterations(void **state) {
         spec.cut.microbatches = 8;
         spec.order = drawn.orders[0];
         spec.memory_limit_bytes = INT64_C(1) << 50;
-        check_spec(spec, &checked);
+        check_spec(spec, PC_CUT_BALANCED, &checked);
+        check_spec(spec, PC_CUT_BALANCED_MEMORY, &checked);
     }
-    assert_true(test_saw(checked, 11));
+    assert_true(test_saw(checked, 22));
 }
 
 /* What has no time of its own for every layer, or two replicas on a stage, is refused. */
@@ -156,6 +157,9 @@ static void test_refused(void **state) {
     spec.generator = pc_generator_find("chimera");
     assert_int_equal(pc_outline_check(&spec, &error), PC_ERROR_INPUT);
     assert_non_null(strstr(error.message, "layout balanced with chimera"));
+    spec.cut.layout = PC_CUT_BALANCED_MEMORY;
+    assert_int_equal(pc_outline_check(&spec, &error), PC_ERROR_INPUT);
+    assert_non_null(strstr(error.message, "layout balanced-memory with chimera"));
 }
 
 int main(void) {

@@ -51,7 +51,7 @@ static bool is_bound_exact(const pc_plan_space *space, const pc_plan_choice *cho
     const pc_iteration_spec *spec = &space->bases[choice->base].spec;
     const pc_low_precision *low = &spec->model.low;
     if (choice->offload & PC_OFFLOAD_BESIDE_PASSES || spec->cut.graphs || spec->stage_buffers) return false;
-    if (choice->layout == PC_CUT_BALANCED && plan_parts_of(choice) > choice->pp) return false;
+    if (pc_layout_is_balanced(choice->layout) && plan_parts_of(choice) > choice->pp) return false;
     /* With BW beside W, gathered gradients that W waits with may stand beside more than the bound takes. F and BW that
      * run together share memory layer by layer, of which the bound takes the least. */
     bool mixes = strcmp(choice->generator->name, "dualpipe-v") == 0 && (choice->tp > 1 || spec->overlaps_pairs);

@@ -151,7 +151,7 @@ _pipecast_values() {
     plan:--schedule) _pipecast_words --list $(_pipecast_names schedules) ;;
     run:--times | schedule:--times) _pipecast_files .yaml .json .csv ;;
     run:--profile | plan:--profile) _pipecast_words none $(_pipecast_names profiles); _pipecast_files .h5 ;;
-    plan:--layout) _pipecast_words even ends own balanced auto ;;
+    plan:--layout) _pipecast_words even ends own balanced balanced-memory auto ;;
     run:--zero | plan:--zero) _pipecast_words --list 0 1 2 3 ;;
     figure:--y) _pipecast_words --list $(_pipecast_columns) ;;
     figure:--series | figure:--panels) _pipecast_words --list $(_pipecast_columns) ;;

@@ -53,7 +53,7 @@ typedef struct pc_plan_list {
 } pc_plan_list;
 
 /* Beside those of pc_cut_layout: the first of EVEN, ENDS and OWN that divides the layers (pc_layout_auto). */
-enum { PC_PLAN_LAYOUT_AUTO = PC_CUT_BALANCED + 1 };
+enum { PC_PLAN_LAYOUT_AUTO = PC_CUT_BALANCED_MEMORY + 1 };
 
 typedef struct pc_plan_space {
     const pc_plan_base *bases;

@@ -4,6 +4,7 @@
 #include "models/training/iteration_spec.h"
 #include "models/training/offload_spec.h"
 #include "models/training/outline.h"
+#include "models/training/outline_fit.h"
 #include "models/workload/layout.h"
 #include "models/workload/offload_check.h"
 
@@ -67,7 +68,7 @@ static bool interleaves_nothing(const pc_plan_choice *choice) {
 bool plan_layout_divides(const pc_plan_space *space, const pc_plan_choice *choice, pc_cut_layout layout) {
     bool has_two = choice->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
     int parts = plan_parts_of(choice);
-    if (parts > PC_PARTS_MAX || (layout == PC_CUT_BALANCED && has_two)) return false;
+    if (parts > PC_PARTS_MAX || (pc_layout_is_balanced(layout) && has_two)) return false;
     return pc_layout_divides(layout, space->bases[choice->base].spec.model.layers, parts);
 }
 
@@ -102,6 +103,8 @@ pc_code plan_check_rules(const pc_plan_space *space, const pc_plan_choice *choic
     if (code) return code;
     if (choice->microbatches == 0) return break_rule(broken, PC_PLAN_RULE_BATCH);
     pc_iteration_spec spec = pc_plan_spec(space, choice);
+    if (choice->layout == PC_CUT_BALANCED_MEMORY && pc_outline_fits_by_costs(&spec))
+        return break_rule(broken, PC_PLAN_RULE_LAYERS);
     code = pc_outline_check(&spec, NULL);
     return code == PC_ERROR_INPUT ? break_rule(broken, find_rule(&spec, plan_parts_of(choice), NULL)) : code;
 }

@@ -309,13 +309,13 @@ static int order_made_of(const pc_plan_space *space, const pc_plan_choice *choic
 }
 
 /* The layers of the first and of the second part, which tell all others; -1 if they do not divide so. Of two parts, or
- * one, all layouts that divide give the same. What BALANCED gives is known where costs are: it is like no other. */
+ * one, all layouts that divide give the same. What is balanced is known where costs are: it is like no other. */
 static int64_t layout_made_of(const pc_plan_space *space, const pc_plan_choice *choice, int64_t listed) {
     const pc_model *model = &space->bases[choice->base].spec.model;
     pc_cut cut = {.layout = plan_layout_of(space, choice, listed)};
     int parts = plan_parts_of(choice);
     if (!plan_layout_divides(space, choice, cut.layout)) return -1;
-    if (cut.layout == PC_CUT_BALANCED) return parts == 1 ? 0 : INT64_MAX;
+    if (pc_layout_is_balanced(cut.layout)) return parts == 1 ? 0 : INT64_MAX - (int64_t)cut.layout;
     int64_t first = pc_cut_part(model, &cut, parts, 0).layers;
     return parts < 3 ? 0 : first << 32 | pc_cut_part(model, &cut, parts, 1).layers;
 }

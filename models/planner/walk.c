@@ -44,9 +44,15 @@ typedef struct shape_walk {
     int64_t number; /* of its first variant */
     pc_plan_choice choice;
     plan_made *made;      /* the walker's, of the choice */
-    int64_t memory_bytes; /* at least; as least_ps of every variant */
+    int64_t memory_bytes; /* at least; as least_ps of every variant, or, where layers are divided by what each group of
+                           * variants takes, of that at work */
     pc_time least_ps;
 } shape_walk;
+
+/* Whether variants of one shape have different layers on a stage, and so hold different memory. */
+static bool divides_by_group(const shape_walk *walk) {
+    return walk->choice.layout == PC_CUT_BALANCED_MEMORY;
+}
 
 /* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
  * finds the same. */
@@ -174,22 +180,39 @@ static bool is_input(pc_code code) {
     return code == PC_ERROR_INPUT;
 }
 
+/* Of the outline at work; false if it does not fit, and is not wanted nevertheless. */
+static bool bound_memory(shape_walk *walk) {
+    walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
+    bool fits = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes;
+    return (fits && !plan_exceeds_host(&walk->made->outline)) || walk->search->request->exhaustive;
+}
+
+static int64_t count_of_group(const shape_walk *walk, int64_t first, int64_t behind) {
+    int64_t count = 0;
+    for (int64_t variant = first; variant < behind; variant++)
+        count += plan_is_variant(&walk->search->numbers, &walk->choice, variant);
+    return count;
+}
+
 /* The variants of one order and one overlaps_tp, for which an outline holds; they are neighbours. */
 static pc_code walk_overlaps(shape_walk *walk, int64_t group, int64_t of_group) {
     const plan_numbers *numbers = &walk->search->numbers;
     int64_t first = group * of_group, behind = first + of_group;
     pc_time least_ps = walk->least_ps;
-    bool is_planned = false;
+    bool is_planned = false, may_fit = true;
     pc_code code = PC_OK;
+    if (divides_by_group(walk)) walk->memory_bytes = 0;
     for (int64_t variant = first; !code && variant < behind; variant++) {
         if (!plan_is_variant(numbers, &walk->choice, variant)) continue;
         pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
         if (!is_planned) {
             walk->choice = choice;
             code = make_plan(walk, walk->number + variant, group);
-            if (!code) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
+            if (!code && divides_by_group(walk)) may_fit = bound_memory(walk);
+            if (!may_fit) walk->walker->over_memory += count_of_group(walk, first, behind);
+            if (!code && may_fit) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
             if (is_input(code)) code = PC_OK;
-            if (code || is_hopeless(walk, walk->number + variant, least_ps)) break;
+            if (code || !may_fit || is_hopeless(walk, walk->number + variant, least_ps)) break;
             is_planned = true;
         }
         code = offer(walk, &choice, walk->number + variant, least_ps);
@@ -210,12 +233,11 @@ static pc_code walk_variants(shape_walk *walk) {
 
 /* Memory, and kernels alone, are those of every variant. */
 static pc_code bound_shape(shape_walk *walk, bool *may_fit) {
-    pc_code code = make_plan(walk, walk->number, 0);
     *may_fit = true;
+    if (divides_by_group(walk)) return PC_OK;
+    pc_code code = make_plan(walk, walk->number, 0);
     if (code) return is_input(code) ? PC_OK : code;
-    walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
-    bool fits = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes;
-    *may_fit = (fits && !plan_exceeds_host(&walk->made->outline)) || walk->search->request->exhaustive;
+    *may_fit = bound_memory(walk);
     return *may_fit ? raise_bound(walk, SCOPE_SHAPE, &walk->least_ps) : PC_OK;
 }
 

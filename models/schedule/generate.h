@@ -151,6 +151,10 @@ pc_code pc_generator_check_goal(const pc_generator *generator, pc_making making,
  * all chunks that it visits there. Where B recomputes it is one chunk at a time, beside what the others' F kept. */
 int64_t pc_generator_least_memory(const pc_generator *generator, const pc_costs *costs, int device);
 
+/* The most, in bytes, that an order made by searching holds on a device by its name, whatever it is made of: of a
+ * named schedule that searches and does not adapt, of making COSTS or EQUAL. */
+int64_t pc_generator_named_memory(const pc_generator *generator, const pc_generate_request *request, int device);
+
 /* Whether the limit leaves every device that much; PC_ERROR_INPUT and the first one that has less otherwise. */
 pc_code pc_generator_check_memory(const pc_generator *generator, const pc_costs *costs, pc_memory_limit memory_limit,
                                   pc_error *error);

@@ -7,6 +7,7 @@
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
+#include "engine/numbers.h"
 #include "engine/parallel.h"
 #include "models/schedule/search/pattern.h"
 #include "models/schedule/search/search.h"
@@ -218,6 +219,36 @@ void pc_searched_limits(const pc_generator *self, const pc_generate_request *req
         bool is_users = is_adaptive(name) && pc_memory_limit_of(request->memory_limit, d) != PC_NO_LIMIT;
         named_bytes[d] = is_users ? PC_NO_LIMIT : named_bytes_of(name, request, stage_bytes(costs, d));
     }
+}
+
+/* What a chunk holds between its passes: where B recomputes, what F kept or B left. */
+static int64_t resting_bytes(const pc_costs *costs, int device, int chunk) {
+    int64_t i = pc_costs_index(costs, device, chunk), taken = costs->activation_bytes[i];
+    if (!costs->recomputes_in_b) return taken;
+    return pc_min(taken, pc_max(costs->activation_kept_bytes[i], taken - costs->activation_b_bytes[i]));
+}
+
+static int64_t times(int64_t bytes, int64_t count) {
+    return bytes > INT64_MAX / 4 / count ? INT64_MAX / 4 : bytes * count;
+}
+
+/* Where B recomputes, one chunk at a time is whole, and searches count chunks whatever they hold; gradients that B
+ * leaves are not counted (generate_recomputed.c), so that all may stand there. */
+int64_t pc_generator_named_memory(const pc_generator *generator, const pc_generate_request *request, int device) {
+    const pc_costs *costs = request->costs;
+    pc_searched_schedule name = (pc_searched_schedule)generator->extra;
+    int64_t resting = 0, most = 0, whole = 0;
+    for (int c = 0; c < costs->chunks; c++) {
+        int64_t bytes = resting_bytes(costs, device, c);
+        resting += bytes;
+        most = pc_max(most, bytes);
+        whole = pc_max(whole, costs->activation_bytes[pc_costs_index(costs, device, c)] - bytes);
+    }
+    int64_t held = times(resting, request->microbatches);
+    if (!costs->recomputes_in_b && resting > 0) held = pc_min(held, named_bytes_of(name, request, resting));
+    if (costs->recomputes_in_b && !costs->leaves_gradients)
+        held = pc_min(held, times(most, named_bytes_of(name, request, costs->chunks)));
+    return held + whole;
 }
 
 /* How many microbatches of the first stage its limit has room for, for families that ask. */

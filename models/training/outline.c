@@ -8,6 +8,7 @@
 #include "models/training/offload_spec.h"
 #include "models/training/outline_balance.h"
 #include "models/training/outline_experts.h"
+#include "models/training/outline_fit.h"
 #include "models/training/outline_memo.h"
 #include "models/training/outline_pairs.h"
 #include "models/training/outline_restate.h"
@@ -185,6 +186,14 @@ static pc_code add_parts(pc_outline *outline, pc_error *error) {
     return code;
 }
 
+pc_code pc_outline_divide_again(pc_outline *outline, pc_error *error) {
+    memset(outline->part_costs, 0, (size_t)outline->sort_count * sizeof *outline->part_costs);
+    memset(outline->chunks_of, 0, (size_t)outline->devices * (size_t)outline->chunks * sizeof *outline->chunks_of);
+    outline->sort_count = 0;
+    pc_code code = add_parts(outline, error);
+    return code ? code : pc_outline_share_state(outline, error);
+}
+
 /* ---- transfers ---- */
 
 pc_alone pc_outline_alone(const pc_machine *machine, const pc_group *group, pc_collective collective,
@@ -297,7 +306,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     if (!code) code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
     if (!code) code = pc_outline_add_state(outline, error);
-    return code;
+    return code || spec->cut.layout != PC_CUT_BALANCED_MEMORY ? code : pc_outline_fit(outline, error);
 }
 
 /* All wait for each other sooner or later: the slowest one's pace is everybody's. */

@@ -112,8 +112,8 @@ typedef struct pc_outline_memo pc_outline_memo;
 typedef struct pc_outline {
     const pc_iteration_spec *spec; /* borrowed */
     pc_outline_memo *memo;         /* borrowed; NULL: none */
-    pc_cut
-        cut; /* the spec's, with its chunks filled in, BALANCED as a list, and recomputation where the schedule has R */
+    pc_cut cut; /* the spec's, with its chunks filled in, what is balanced as a list, and recomputation where the
+                   schedule has R */
     pc_cost_model cost;
     double pace; /* a pass takes so many times what the cost model says: overhead, and the slowest of all GPUs */
     pc_placement placement;
@@ -129,7 +129,7 @@ typedef struct pc_outline {
     pc_group shard, replicate; /* of dp, those that share ZeRO's state, and those that hold the same share of it: one
                                 * rank, unless the cut has a shard_group */
     pc_expert_places experts;
-    int32_t *layers_of_part; /* of BALANCED, [parts], which `cut` then has as a list; owned */
+    int32_t *layers_of_part; /* of what is balanced, [parts], which `cut` then has as a list; owned */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */
@@ -159,6 +159,9 @@ bool pc_outline_recomputes_in_b(const pc_outline *outline);
 /* The same outline, made faster where the memo (outline_memo.h) knows others like it; NULL: without. */
 pc_code pc_outline_make_with(const pc_iteration_spec *spec, const pc_cost_model *cost, pc_outline_memo *memo,
                              pc_outline *outline, pc_error *error);
+
+/* Makes its parts and state anew, after another list of layers. */
+pc_code pc_outline_divide_again(pc_outline *outline, pc_error *error);
 
 /* Bytes held all the time on a device: all but activations. */
 int64_t pc_outline_fixed(const pc_outline *outline, int device);

@@ -3,15 +3,16 @@
 #include "engine/alloc.h"
 #include "models/training/outline_memo.h"
 #include "models/training/pass_costs.h"
-#include "models/workload/layout_balance.h"
+#include "models/workload/layout.h"
 
 /* Every stage has two parts of the model there, the same as the one across. */
 pc_code pc_outline_check_balanced(const pc_iteration_spec *spec, pc_error *error) {
-    if (spec->cut.layout != PC_CUT_BALANCED || spec->generator->placement != PC_PLACEMENT_BIDIRECTIONAL) return PC_OK;
+    bool has_two = spec->generator->placement == PC_PLACEMENT_BIDIRECTIONAL;
+    if (!pc_layout_is_balanced(spec->cut.layout) || !has_two) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "layout balanced with %s, whose stages hold parts of two replicas; expected layout even, ends, "
+                        "layout %s with %s, whose stages hold parts of two replicas; expected layout even, ends, "
                         "own or a list",
-                        spec->generator->name);
+                        pc_layout_name(spec->cut.layout), spec->generator->name);
 }
 
 /* What a microbatch takes in all passes of a part, seconds. */
@@ -60,18 +61,21 @@ static pc_code find_layout_times(const pc_outline *outline, pc_layout_times *tim
     return code ? code : find_part_s(outline, &memo, &head, &times->head_s, error);
 }
 
+pc_code pc_outline_dealing(const pc_outline *outline, pc_layer_dealing *dealing, pc_error *error) {
+    for (int i = 0; i < outline->parts; i++)
+        dealing->stage_of_part[i] = pc_placement_stage(outline->placement, outline->devices, i, 0);
+    return find_layout_times(outline, &dealing->times, error);
+}
+
 pc_code pc_outline_balance(pc_outline *outline, pc_error *error) {
-    int stage_of_part[PC_PARTS_MAX];
-    pc_layout_times times;
-    if (outline->cut.layout != PC_CUT_BALANCED) return PC_OK;
+    pc_layer_dealing dealing;
+    if (!pc_layout_is_balanced(outline->cut.layout)) return PC_OK;
     outline->layers_of_part = pc_alloc((size_t)outline->parts, sizeof *outline->layers_of_part);
     if (!outline->layers_of_part) return pc_error_no_memory(error);
-    pc_code code = find_layout_times(outline, &times, error);
+    pc_code code = pc_outline_dealing(outline, &dealing, error);
     if (code) return code;
-    for (int i = 0; i < outline->parts; i++)
-        stage_of_part[i] = pc_placement_stage(outline->placement, outline->devices, i, 0);
-    pc_layout_balance(outline->spec->model.layers, outline->parts, outline->devices, stage_of_part, &times,
-                      outline->layers_of_part);
+    pc_layout_balance(outline->spec->model.layers, outline->parts, outline->devices, dealing.stage_of_part,
+                      &dealing.times, NULL, outline->layers_of_part);
     outline->cut.layout = PC_CUT_LISTED;
     outline->cut.layers_of_part = outline->layers_of_part;
     return PC_OK;

@@ -26,6 +26,7 @@ static pc_cut cut_with_state_of(const pc_outline *outline, const pc_iteration_sp
 
 bool pc_outline_can_restate(const pc_outline *outline, const pc_iteration_spec *spec) {
     pc_outline other = *outline;
+    if (spec->cut.layout == PC_CUT_BALANCED_MEMORY) return false;
     other.spec = spec;
     other.cut = cut_with_state_of(outline, spec);
     return pc_outline_memo_has_same_parts(outline, &other);

@@ -9,7 +9,7 @@ void pc_outline_split_replicas(pc_outline *outline);
 
 /* Whether its parts are those of the spec. They are if that differs in nothing but ZeRO's level, the group that shares
  * state, the state that is on the host, and overlaps other than overlaps_tp. They are not where weights that ZeRO 3
- * gathers come to passes in other ways. */
+ * gathers come to passes in other ways, nor where layers are divided by what state takes. */
 bool pc_outline_can_restate(const pc_outline *outline, const pc_iteration_spec *spec);
 
 /* Makes the outline that of such a spec, as pc_outline_make_with would make it, in a fraction of the time. Failed, it

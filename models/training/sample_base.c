@@ -28,6 +28,12 @@ static pc_iteration_spec spec_of(const pc_iteration_spec *good, bool has_bad_lin
     return spec;
 }
 
+/* The model is divided as on the good day, whatever passes take now. */
+static void keep_layers(const pc_outline *good, pc_iteration_spec *spec) {
+    spec->cut.layout = good->cut.layout;
+    spec->cut.layers_of_part = good->cut.layers_of_part;
+}
+
 /* ---- tables ---- */
 
 static pc_code fill_own(const pc_sample_base *base, const pc_outline *outline, double *own_ps, pc_error *error) {
@@ -54,6 +60,7 @@ static pc_code fill_loaded(const pc_sample_base *base, const pc_outline *outline
     pc_iteration_spec spec = *outline->spec;
     pc_outline loaded;
     spec.cut.moe_load_fullest = load;
+    keep_layers(outline, &spec);
     pc_code code = pc_outline_make(&spec, &outline->cost, &loaded, error);
     if (code) return code;
     code = fill_own(base, &loaded, own_ps, error);
@@ -89,6 +96,7 @@ static pc_code fill_from(pc_sample_base *base, const pc_outline *outline, int li
 /* What was measured was measured on the machine's own GPU: the other one is its datasheet's roofline. */
 static pc_code fill_other(pc_sample_base *base, int links, pc_error *error) {
     pc_iteration_spec spec = spec_of(base->outline->spec, links > 0, true);
+    keep_layers(base->outline, &spec);
     pc_outline outline;
     pc_code code = pc_outline_make(&spec, NULL, &outline, error);
     if (code) return code;
@@ -99,6 +107,7 @@ static pc_code fill_other(pc_sample_base *base, int links, pc_error *error) {
 
 static pc_code fill_worse(pc_sample_base *base, pc_error *error) {
     base->worse_spec = spec_of(base->outline->spec, true, false);
+    keep_layers(base->outline, &base->worse_spec);
     pc_code code = pc_outline_make(&base->worse_spec, &base->outline->cost, &base->worse, error);
     return code ? code : fill_from(base, &base->worse, 1, 0, error);
 }

@@ -273,11 +273,11 @@ static pc_code refuse_layout(const pc_model *model, const pc_cut *cut, int parts
 /* Layers that differ from part to part by how they recompute have no time of their own. */
 static pc_code check_balanced(const pc_cut *cut, pc_error *error) {
     bool differ = cut->recompute_of_part || pc_recompute_has_layers(cut->recompute);
-    if (cut->layout != PC_CUT_BALANCED || !differ) return PC_OK;
-    return pc_error_set(
-        error, PC_ERROR_INPUT,
-        "layout balanced with recomputation that counts layers or parts; expected one for all layers, or "
-        "layout even, ends, own or a list");
+    if (!pc_layout_is_balanced(cut->layout) || !differ) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "layout %s with recomputation that counts layers or parts; expected one for all layers, or "
+                        "layout even, ends, own or a list",
+                        pc_layout_name(cut->layout));
 }
 
 static pc_code check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {

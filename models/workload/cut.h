@@ -107,8 +107,21 @@ typedef enum pc_zero_partition { PC_ZERO_PARTITION_EVEN, PC_ZERO_PARTITION_TENSO
 /* EVEN: every part has layers / parts of them. ENDS: embedding and head count as a layer each, so that the first and
  * the last part have one layer less. OWN: the first part is the embedding alone and the last the head alone; the others
  * share the layers evenly. LISTED: as layers_of_part says. BALANCED: so that the slowest stage is the fastest possible,
- * by what layers, embedding and head take (layout_balance.h); whoever knows the costs makes a list of it. */
-typedef enum pc_cut_layout { PC_CUT_EVEN, PC_CUT_ENDS, PC_CUT_OWN, PC_CUT_LISTED, PC_CUT_BALANCED } pc_cut_layout;
+ * by what layers, embedding and head take (layout_balance.h); whoever knows the costs makes a list of it.
+ * BALANCED_MEMORY: likewise, among the divisions whose stages fit in the GPUs' memory (training/outline_fit.h). */
+typedef enum pc_cut_layout {
+    PC_CUT_EVEN,
+    PC_CUT_ENDS,
+    PC_CUT_OWN,
+    PC_CUT_LISTED,
+    PC_CUT_BALANCED,
+    PC_CUT_BALANCED_MEMORY
+} pc_cut_layout;
+
+/* Whether costs make a list of it. */
+static inline bool pc_layout_is_balanced(pc_cut_layout layout) {
+    return layout == PC_CUT_BALANCED || layout == PC_CUT_BALANCED_MEMORY;
+}
 
 /* Where a microbatch's sequence is cut into slices: by tokens, or by FLOPs (sequence_slices.h). */
 typedef enum pc_sequence_split { PC_SEQUENCE_SPLIT_EVEN, PC_SEQUENCE_SPLIT_FLOPS } pc_sequence_split;

@@ -16,6 +16,7 @@ bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts) {
     case PC_CUT_OWN:
         return parts >= 3 && layers % (parts - 2) == 0;
     case PC_CUT_BALANCED:
+    case PC_CUT_BALANCED_MEMORY:
         return layers + 2 >= parts;
     default:
         return false;
@@ -29,11 +30,9 @@ pc_cut_layout pc_layout_auto(int64_t layers, int parts) {
 }
 
 const char *pc_layout_name(pc_cut_layout layout) {
-    static const char *const names[] = {[PC_CUT_EVEN] = "even",
-                                        [PC_CUT_ENDS] = "ends",
-                                        [PC_CUT_OWN] = "own",
-                                        [PC_CUT_LISTED] = "listed",
-                                        [PC_CUT_BALANCED] = "balanced"};
+    static const char *const names[] = {
+        [PC_CUT_EVEN] = "even",     [PC_CUT_ENDS] = "ends",         [PC_CUT_OWN] = "own",
+        [PC_CUT_LISTED] = "listed", [PC_CUT_BALANCED] = "balanced", [PC_CUT_BALANCED_MEMORY] = "balanced-memory"};
     return names[layout];
 }
 

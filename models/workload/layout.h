@@ -24,7 +24,7 @@ bool pc_layout_divides(pc_cut_layout layout, int64_t layers, int parts);
 /* What counts if nobody says: the first of EVEN, ENDS and OWN that divides; EVEN if none does. */
 pc_cut_layout pc_layout_auto(int64_t layers, int parts);
 
-/* "even", "ends", "own", "listed", "balanced". */
+/* "even", "ends", "own", "listed", "balanced", "balanced-memory". */
 const char *pc_layout_name(pc_cut_layout layout);
 
 /* What a list says beside the layers of each part. */

@@ -47,6 +47,18 @@ static void give(layer_bin *bins, int count, int64_t layers, double layer_s) {
     }
 }
 
+/* The same where bins without ends are not alike. */
+static void give_within(layer_bin *bins, int count, int64_t layers, double layer_s, const int64_t *most) {
+    for (; layers > 0; layers--) {
+        int best = -1;
+        for (int i = 0; i < count; i++)
+            if (bins[i].layers < most[i] && (best < 0 || time_of(&bins[i], layer_s) <= time_of(&bins[best], layer_s)))
+                best = i;
+        if (best < 0) return;
+        bins[best].layers++;
+    }
+}
+
 /* A stage without ends never has fewer layers than one with an end would have if all were alike: so many need not be
  * given one by one. */
 static int64_t give_at_once(layer_bin *bins, int count, int64_t layers) {
@@ -73,12 +85,15 @@ static void give_parts(int64_t layers, int stage, int parts, const int *stage_of
 }
 
 void pc_layout_balance(int64_t layers, int parts, int stages, const int *stage_of_part, const pc_layout_times *times,
-                       int32_t *layers_of_part) {
+                       const int64_t *most, int32_t *layers_of_part) {
     layer_bin of_stage[PC_PARTS_MAX], of_part[PC_PARTS_MAX];
     memset(of_stage, 0, (size_t)stages * sizeof *of_stage);
     of_stage[stage_of_part[0]].ends_s += times->embedding_s;
     of_stage[stage_of_part[parts - 1]].ends_s += times->head_s;
-    give(of_stage, stages, give_at_once(of_stage, stages, layers), times->layer_s);
+    if (most)
+        give_within(of_stage, stages, layers, times->layer_s, most);
+    else
+        give(of_stage, stages, give_at_once(of_stage, stages, layers), times->layer_s);
     for (int i = 0; i < stages; i++)
         give_parts(of_stage[i].layers, i, parts, stage_of_part, times, of_part, layers_of_part);
 }

@@ -236,7 +236,7 @@ class Completion(Shell):
             (["run", "--attention", "fl"], ["flash"]),
             (["run", "--engine", ""], ["auto", "events"]),
             (["plan", "--cross-entropy", ""], ["in-place", "plain", "fused", "chunked", "torch", "compiled"]),
-            (["plan", "--layout", ""], ["even", "ends", "own", "balanced", "auto"]),
+            (["plan", "--layout", ""], ["even", "ends", "own", "balanced", "balanced-memory", "auto"]),
             (["run", "--tp", ""], []),
             (["figure", "--style", ""], ["points", "lines", "bars"]),
             (["export", "b.h5", "--to", "c"], ["chrome", "csv", "chakra"]),

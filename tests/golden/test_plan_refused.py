@@ -134,7 +134,7 @@ class BadInput(Plan):
             with self.subTest(text):
                 self.check(SETTING + f"plan:\n  {text}\n", last, message)
         for text, start in (("speed: [1]", "plan.speed: unknown key"), ("zeros: [1]", "plan.zeros: unknown key (did you mean zero?)"),
-                            ("layout: ['2,2']", "plan.layout[0]: 2,2: unknown word; expected one of even, ends, own, balanced, auto"),
+                            ("layout: ['2,2']", "plan.layout[0]: 2,2: unknown word; expected one of even, ends, own, balanced, balanced-memory, auto"),
                             ("schedule: [2f2b]", "plan.schedule[0]: 2f2b: unknown schedule; expected one of gpipe,"),
                             ("rank_order: [tp]", "plan.rank_order[0]: "), ("machine: [abacus]", "plan.machine[0]: abacus: ")):
             with self.subTest(text):
@@ -158,7 +158,7 @@ class BadInput(Plan):
             with self.subTest(text):
                 self.check(SETTING + f"  {text}\n", last, message)
         self.check(SETTING.replace("vocab: 8000", "vocab: 8000, layout: '1,3'"), 3,
-                   "setting.model.layout: no word for a layout; expected even, ends, own, balanced or auto, for a plan chooses the parts")
+                   "setting.model.layout: no word for a layout; expected even, ends, own, balanced, balanced-memory or auto, for a plan chooses the parts")
         self.check(SETTING.replace("  gpus: 8\n", ""), 2,
                    "setting.gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp")
         self.check(SETTING + "  samples: 10\n  jitter: 0.01\n  bad_days: {robust: mean}\n", last + 2,
@@ -187,7 +187,7 @@ class BadInput(Plan):
                 ("--tp: x: not a whole number; expected a whole number from 1 to 65536", ["--tp", "1,x"]),
                 ("--tp: '1,,2': a list with an empty entry; expected one comma between two values", ["--tp", "1,,2"]),
                 ("--objective: speed: unknown word; expected one of throughput, memory, cost", ["--objective", "speed"]),
-                ("--layout: 16: unknown word; expected one of even, ends, own, balanced, auto", ["--layout", "16,16"]),
+                ("--layout: 16: unknown word; expected one of even, ends, own, balanced, balanced-memory, auto", ["--layout", "16,16"]),
                 ("--top: 0: out of range; expected a whole number from 1 to 1000000", ["--top", "0"]),
                 ("--gpus: missing; expected it, or plan.gpus, or one value each of tp, pp and dp", []),
                 ("--seq-len: no choice of a plan; expected one value, in the setting", ["--seq-len", "512,1024"]),

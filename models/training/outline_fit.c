@@ -1,0 +1,192 @@
+#include "models/training/outline_fit.h"
+
+#include "engine/alloc.h"
+#include "engine/numbers.h"
+#include "models/schedule/timing.h"
+#include "models/training/footprint.h"
+#include "models/training/outline_balance.h"
+#include "models/training/sample.h"
+
+#include <string.h>
+
+/* A fitting at work; the outline is borrowed. */
+typedef struct fitting {
+    pc_outline *outline;
+    pc_layer_dealing dealing;
+    pc_schedule schedule;
+    bool has_order; /* whether the schedule is there, and stays as it is */
+    pc_timing *timing;
+    int64_t *most;         /* [devices]: the layers that a stage may have */
+    int64_t *missing;      /* [devices]: bytes that a stage of the division at hand lacks; 0 or less if it fits */
+    int32_t *best;         /* [parts]: the division that lacks least so far */
+    int64_t least_missing; /* and what it lacks */
+} fitting;
+
+/* ---- what a division lacks ---- */
+
+/* The named searches, whose limits are known before their orders are. */
+static bool goes_by_name(const pc_iteration_spec *spec) {
+    bool is_own = spec->making == PC_MAKING_COSTS || spec->making == PC_MAKING_EQUAL;
+    return spec->generator->searches && !spec->generator->given && is_own;
+}
+
+static bool has_own_order(const pc_iteration_spec *spec) {
+    return !spec->generator->searches && !pc_generator_has_making(spec->generator, spec->making);
+}
+
+bool pc_outline_fits_by_costs(const pc_iteration_spec *spec) {
+    return pc_offload_is_beside_passes(&spec->cut.offload) || !(goes_by_name(spec) || has_own_order(spec));
+}
+
+/* Beside graphs the step has no room that activations have left. */
+static void add_levels(const fitting *x, const pc_costs *costs, bool is_least, pc_iteration *iteration) {
+    const pc_outline *outline = x->outline;
+    const pc_generator *generator = outline->spec->generator;
+    const pc_generate_request request = {.microbatches = outline->cut.microbatches, .costs = costs};
+    for (int d = 0; d < outline->devices; d++) {
+        int64_t step = outline->device[d].step_bytes;
+        int64_t held = is_least ? pc_generator_least_memory(generator, costs, d)
+                                : pc_generator_named_memory(generator, &request, d);
+        iteration->memory[d].peak_bytes += outline->cut.graphs ? held + step : pc_max(held, step);
+        iteration->memory[d].host_bytes = outline->device[d].host_bytes;
+    }
+}
+
+static pc_code find_order(fitting *x, const pc_costs *costs, pc_error *error) {
+    const pc_outline *outline = x->outline;
+    const pc_iteration_spec *spec = outline->spec;
+    pc_generate_request request = {.devices = outline->devices,
+                                   .microbatches = outline->cut.microbatches,
+                                   .chunks = outline->chunks,
+                                   .slices = outline->cut.slices,
+                                   .costs = costs,
+                                   .threads = 1,
+                                   .making = spec->making,
+                                   .effort = spec->effort,
+                                   .memo = spec->memo};
+    if (x->has_order) return PC_OK;
+    pc_schedule_free(&x->schedule);
+    pc_code code = pc_generate(spec->generator, &request, &x->schedule, NULL, error);
+    x->has_order = !code && has_own_order(spec);
+    return code;
+}
+
+static pc_code add_ordered(fitting *x, const pc_costs *costs, pc_iteration *iteration, pc_error *error) {
+    pc_timing_result times;
+    pc_error why = {0};
+    pc_code code = find_order(x, costs, &why);
+    if (code == PC_ERROR_INPUT) { /* the iteration will say so */
+        add_levels(x, costs, true, iteration);
+        return PC_OK;
+    }
+    if (code) return pc_error_copy(error, &why);
+    code = pc_timing_run(x->timing, &x->schedule, costs, &times, error);
+    if (code) return code;
+    return pc_footprint_activations(x->outline, &x->schedule, costs, times.start_ps, times.end_ps, NULL, iteration,
+                                    error);
+}
+
+static void read_missing(fitting *x, const pc_iteration *iteration) {
+    int64_t share = pc_machine_host_memory(&x->outline->spec->machine);
+    for (int d = 0; d < x->outline->devices; d++) {
+        const pc_device_memory *held = &iteration->memory[d];
+        x->missing[d] = held->peak_bytes - held->capacity_bytes;
+        if (share > 0) x->missing[d] = pc_max(x->missing[d], held->host_bytes - share);
+    }
+}
+
+static pc_code measure(fitting *x, pc_error *error) {
+    pc_iteration iteration = {0};
+    pc_costs costs = {0};
+    pc_samples_limit_memory(x->outline);
+    pc_code code = pc_footprint_fixed(x->outline, &iteration, error);
+    if (!code) code = pc_outline_costs(x->outline, 0, &costs, error);
+    if (!code && goes_by_name(x->outline->spec))
+        add_levels(x, &costs, x->outline->spec->generator->adapts, &iteration);
+    else if (!code)
+        code = add_ordered(x, &costs, &iteration, error);
+    if (!code) read_missing(x, &iteration);
+    pc_costs_free(&costs);
+    pc_iteration_free(&iteration);
+    return code;
+}
+
+/* ---- divisions ---- */
+
+static int64_t worst_missing(const fitting *x) {
+    int64_t worst = x->missing[0];
+    for (int d = 1; d < x->outline->devices; d++) worst = pc_max(worst, x->missing[d]);
+    return worst;
+}
+
+static void keep_best(fitting *x, int64_t missing) {
+    if (missing >= x->least_missing) return;
+    x->least_missing = missing;
+    memcpy(x->best, x->outline->layers_of_part, (size_t)x->outline->parts * sizeof *x->best);
+}
+
+/* Leaves stages that lack so much a layer less than they have; false if no division is left. */
+static bool lower_most(fitting *x, int64_t bar) {
+    const pc_outline *outline = x->outline;
+    int64_t sum = 0;
+    for (int d = 0; d < outline->devices; d++) {
+        int64_t layers = 0;
+        for (int i = 0; i < outline->parts; i++)
+            layers += x->dealing.stage_of_part[i] == d ? outline->layers_of_part[i] : 0;
+        if (x->missing[d] >= bar) x->most[d] = layers - 1;
+        if (x->most[d] < 0) return false;
+        sum += x->most[d];
+    }
+    return sum >= outline->spec->model.layers;
+}
+
+static pc_code divide(fitting *x, pc_error *error) {
+    pc_outline *outline = x->outline;
+    pc_layout_balance(outline->spec->model.layers, outline->parts, outline->devices, x->dealing.stage_of_part,
+                      &x->dealing.times, x->most, outline->layers_of_part);
+    return pc_outline_divide_again(outline, error);
+}
+
+/* Divides, and divides again, until all fits or nothing is left. `fits`: whether what does not fit is passed over, and
+ * not what is no better than the best so far. */
+static pc_code try_divisions(fitting *x, bool fits, pc_error *error) {
+    for (int d = 0; d < x->outline->devices; d++) x->most[d] = x->outline->spec->model.layers;
+    for (;;) {
+        pc_code code = divide(x, error);
+        if (!code) code = measure(x, error);
+        if (code) return code;
+        keep_best(x, worst_missing(x));
+        if (x->least_missing <= 0 || !lower_most(x, fits ? 1 : x->least_missing)) return PC_OK;
+    }
+}
+
+static pc_code open_fitting(fitting *x, pc_error *error) {
+    size_t devices = (size_t)x->outline->devices;
+    x->most = pc_alloc(2 * devices, sizeof *x->most);
+    x->best = pc_alloc((size_t)x->outline->parts, sizeof *x->best);
+    if (!x->most || !x->best) return pc_error_no_memory(error);
+    x->missing = x->most + devices;
+    x->least_missing = INT64_MAX;
+    pc_code code = pc_timing_create(&x->timing, error);
+    return code ? code : pc_outline_dealing(x->outline, &x->dealing, error);
+}
+
+static void close_fitting(fitting *x) {
+    pc_free(x->most);
+    pc_free(x->best);
+    pc_timing_free(x->timing);
+    pc_schedule_free(&x->schedule);
+}
+
+pc_code pc_outline_fit(pc_outline *outline, pc_error *error) {
+    fitting x = {.outline = outline};
+    pc_code code = open_fitting(&x, error);
+    if (!code) code = try_divisions(&x, true, error);
+    if (!code && x.least_missing > 0) code = try_divisions(&x, false, error);
+    if (!code && x.least_missing > 0) {
+        memcpy(outline->layers_of_part, x.best, (size_t)outline->parts * sizeof *x.best);
+        code = pc_outline_divide_again(outline, error);
+    }
+    close_fitting(&x);
+    return code;
+}
