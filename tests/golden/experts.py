@@ -170,13 +170,13 @@ def can_overlap(row):
 
 
 def hides_exchanges(row):
-    """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), of Qwen3 235B's on H100 since 25.11 (its V1), and of GPT-OSS 120B's
-    in 16 bits on GB200. Since 26.06 recipes of DeepSeek-V3, Qwen3 and GPT-OSS in MXFP8 (_enable_deepseek_full_iteration_mxfp8,
+    """moe_a2a_overlap of DeepSeek-V3's on H100 (with DeepEP) and B200 (of 8 stages), of Qwen3 235B's on H100 since 25.11 (its V1) and on B200 in 25.11
+    alone (qwen3/workload_base_configs.py; pull request 1760 took it out), and of GPT-OSS 120B's in 16 bits on GB200. Since 26.06 recipes of DeepSeek-V3, Qwen3 and GPT-OSS in MXFP8 (_enable_deepseek_full_iteration_mxfp8,
     _enable_hybridep_full_iteration_mxfp8, _apply_gpt_oss_120b_full_iter_fp8mx_configs)."""
     family, gpu = family_of(row), gpu_of(row)
     if (family, gpu) == ("deepseek", "H100") or ((family, gpu) == ("qwen3235b", "H100") and release_of(row) >= (25, 11)):
         return True
-    if (family, gpu, row["pp"]) == ("deepseek", "B200", "8"):
+    if (family, gpu, row["pp"]) == ("deepseek", "B200", "8") or (family, gpu, release_of(row)) == ("qwen3235b", "B200", (25, 11)):
         return True
     if (family, gpu) == ("gptoss", "GB200") and not is_mx(row):
         return row["gbs"] == "1280"
