@@ -692,6 +692,17 @@ PC_PUBLIC int pipecast_plan_sensitivity(pipecast_plan *plan, const pipecast_resu
                                         int flags, pipecast_progress *progress, void *context,
                                         pipecast_results **results, pipecast_error *error);
 
+/* What pipecast_plan_run's plans come to with sequences of several lengths, each so large a part of all tokens:
+ * "4k:0.7,32k:0.3" (`pipecast plan --seq-mix`). A row for each plan, the fastest then first; `what` is "plan 2".
+ * Seconds of a token are means, the memory is the largest. Plans must be of the longest length, which the others
+ * divide. Columns as above. PIPECAST_ERROR_INPUT if the answer is another's, or the mix cannot be.
+ *
+ *     pipecast_plan_mix(plan, plans, "4k:0.7,32k:0.3", 0, NULL, NULL, &mixed, &error);
+ */
+PC_PUBLIC int pipecast_plan_mix(pipecast_plan *plan, const pipecast_results *plans, const char *mix, int threads,
+                                pipecast_progress *progress, void *context, pipecast_results **results,
+                                pipecast_error *error);
+
 /* ---- scores ---- */
 
 /* A table of measured runs, to be forecast (docs/score.md). */

@@ -1,6 +1,7 @@
 /* What is asked of a plan beside its best ones. */
 #include "api/plan_private.h"
 
+#include "engine/alloc.h"
 #include "scenarios/plan_axes.h"
 #include "sweep/plan_questions.h"
 
@@ -102,15 +103,19 @@ int pipecast_plan_goal(pipecast_plan *plan, int threads, pipecast_progress *prog
     return api_answer(code, &why, error);
 }
 
-/* ---- what would change a plan ---- */
+/* ---- what becomes of plans ---- */
 
-static pc_code check_plan(const pipecast_plan *plan, const pipecast_results *plans, int64_t row, int flags,
-                          pc_error *error) {
+static pc_code check_plans(const pipecast_plan *plan, const pipecast_results *plans, pc_error *error) {
     bool are_its = plans->plan && plans->planned_by == plan;
+    if (are_its && (plans->row_count == 0 || plans->plan[0].plan.part == PC_PLAN_PART_PLANS)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "plans: not of this plan; expected what pipecast_plan_run gave");
+}
+
+static pc_code check_row(const pipecast_plan *plan, const pipecast_results *plans, int64_t row, int flags,
+                         pc_error *error) {
     if (flags & ~PIPECAST_ANEW) return pc_error_set(error, PC_ERROR_INPUT, "flags: %d; expected PIPECAST_ANEW", flags);
-    if (!are_its || (plans->row_count > 0 && plans->plan[0].plan.part != PC_PLAN_PART_PLANS))
-        return pc_error_set(error, PC_ERROR_INPUT, "plans: not of this plan; expected what pipecast_plan_run gave");
-    if (row >= 0 && row < plans->row_count) return PC_OK;
+    pc_code code = check_plans(plan, plans, error);
+    if (code || (row >= 0 && row < plans->row_count)) return code;
     return pc_error_set(error, PC_ERROR_INPUT, "row: %" PRId64 "; expected a plan's, 0 to %" PRId64, row,
                         plans->row_count - 1);
 }
@@ -122,7 +127,7 @@ int pipecast_plan_sensitivity(pipecast_plan *plan, const pipecast_results *plans
     api_planning planning;
     api_onlooker looks = {progress, context, plan};
     pc_plan_cells cells;
-    pc_code code = check_plan(plan, plans, row, flags, &why);
+    pc_code code = check_row(plan, plans, row, flags, &why);
     if (code) return api_answer(code, &why, error);
     code = api_planning_open(plan, threads, &planning, &why);
     if (!code) {
@@ -130,6 +135,36 @@ int pipecast_plan_sensitivity(pipecast_plan *plan, const pipecast_results *plans
         const pc_plan_asker asker = asker_of(&planning, threads, &looks);
         code = pc_plan_ask_changes(&asker, best, (flags & PIPECAST_ANEW) != 0, &cells, &why);
         if (!code) code = tabulate(plan, &cells, best, results, &why);
+    }
+    api_planning_close(&planning);
+    return api_answer(code, &why, error);
+}
+
+static pc_code ask_mix(const pc_plan_asker *asker, const pipecast_results *plans, const char *text,
+                       pc_plan_cells *cells, pc_error *error) {
+    pc_plan_mix mix;
+    pc_plan_row *rows = pc_alloc((size_t)plans->row_count, sizeof *rows);
+    pc_code code = rows ? pc_plan_mix_parse(text, &mix, error) : pc_error_no_memory(error);
+    for (int64_t i = 0; i < plans->row_count && !code; i++) rows[i] = plans->plan[i].plan;
+    if (!code) code = pc_plan_ask_mix(asker, &mix, rows, plans->row_count, cells, error);
+    if (code == PC_ERROR_INPUT) pc_error_place(error, "mix", 0, "");
+    pc_free(rows);
+    return code;
+}
+
+int pipecast_plan_mix(pipecast_plan *plan, const pipecast_results *plans, const char *mix, int threads,
+                      pipecast_progress *progress, void *context, pipecast_results **results, pipecast_error *error) {
+    pc_error why = {0};
+    api_planning planning;
+    api_onlooker looks = {progress, context, plan};
+    pc_plan_cells cells;
+    pc_code code = check_plans(plan, plans, &why);
+    if (code) return api_answer(code, &why, error);
+    code = api_planning_open(plan, threads, &planning, &why);
+    if (!code) {
+        const pc_plan_asker asker = asker_of(&planning, threads, &looks);
+        code = ask_mix(&asker, plans, mix, &cells, &why);
+        if (!code) code = tabulate(plan, &cells, NULL, results, &why);
     }
     api_planning_close(&planning);
     return api_answer(code, &why, error);

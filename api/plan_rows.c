@@ -34,8 +34,9 @@ static const pc_field plan_fields[] = {
      PC_FIELD_AT(plan_row, ties)},
     {"close", "1", "whether it is closer to the best plan than ratios of two such runs are forecast", PC_FIELD_INT64,
      PC_FIELD_AT(plan_row, close)},
-    {"part", "", "what the row answers: each, map or sensitivity", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, part)},
-    {"what", "", "of which values it is the best plan; or what is changed", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, what)},
+    {"part", "", "what the row answers: each, map, sensitivity or mix", PC_FIELD_TEXT, PC_FIELD_AT(plan_row, part)},
+    {"what", "", "of which values it is the best plan, what is changed, or which plan it is", PC_FIELD_TEXT,
+     PC_FIELD_AT(plan_row, what)},
     {"factor", "1", "how many times as much of that there is", PC_FIELD_NUMBER, PC_FIELD_AT(plan_row, factor)},
 };
 enum { PLAN_FIELDS = sizeof plan_fields / sizeof *plan_fields, FIELDS_OF_PARTS = 3 };
@@ -101,13 +102,13 @@ static pc_code describe(const pipecast_plan *plan, const pc_plan_row *best, int6
     row->factor = of->part == PC_PLAN_PART_SENSITIVITY ? of->factor : NAN;
     if (of->lacks_plan) return PC_OK;
     describe_choice(of, row);
-    pc_plan_limits(of, row->limits);
+    if (of->part != PC_PLAN_PART_MIX) pc_plan_limits(of, row->limits); /* means have no waits */
     if (of->part == PC_PLAN_PART_PLANS || of->part == PC_PLAN_PART_SENSITIVITY) {
         pc_plan_behind(objective, best, of, row->behind);
         row->ties = pc_plan_ties(objective, best, of);
         row->close = pc_plan_is_close(objective, best, of);
     }
-    if (of->part == PC_PLAN_PART_SENSITIVITY) return PC_OK; /* no scenario has this run */
+    if (of->part == PC_PLAN_PART_SENSITIVITY || of->part == PC_PLAN_PART_MIX) return PC_OK; /* of no scenario's run */
     pc_code code = pc_plan_scenario_put(plan->scenario, &of->found.choice, add_set, &list, error);
     return !code && list.has_failed ? pc_error_no_memory(error) : code;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const double ROUNDED = 0.01 + 1e-9;
 static const char expected[] = "lengths with their parts of the tokens, such as 8k:0.8,128k:0.2";
 
 static int64_t longest_of(const pc_plan_mix *mix) {
@@ -18,7 +19,7 @@ static int64_t longest_of(const pc_plan_mix *mix) {
     return longest;
 }
 
-/* Parts need not add up to 1: they are made to. */
+/* Parts that were rounded, such as three of 0.33, are made to add up to 1; what is further off is a mistake. */
 static pc_code check(pc_plan_mix *mix, const char *text, pc_error *error) {
     double whole = 0.0;
     int64_t longest = longest_of(mix);
@@ -29,7 +30,9 @@ static pc_code check(pc_plan_mix *mix, const char *text, pc_error *error) {
                                 "%" PRId64 " does not divide %" PRId64 "; expected lengths that do", mix->length[i],
                                 longest);
     }
-    if (!(whole > 0.0)) return pc_error_set(error, PC_ERROR_INPUT, "%.80s: no tokens; expected %s", text, expected);
+    if (!(fabs(whole - 1.0) <= ROUNDED))
+        return pc_error_set(error, PC_ERROR_INPUT, "%.80s: the parts of the tokens add up to %.6g; expected 1", text,
+                            whole);
     for (int i = 0; i < mix->count; i++) mix->weight[i] /= whole;
     return PC_OK;
 }
@@ -141,7 +144,7 @@ static pc_code check_longest(const pc_plan_asker *asker, const pc_plan_mix *mix,
     int64_t planned = pc_plan_scenario_bases(asker->scenario, &count)->iteration.cut.seq_len;
     if (planned == longest_of(mix)) return PC_OK;
     return pc_error_set(error, PC_ERROR_INPUT,
-                        "the longest is %" PRId64 ", and plans are of %" PRId64 "; expected --seq-len %" PRId64,
+                        "the longest is %" PRId64 ", and plans are of %" PRId64 "; expected seq_len %" PRId64,
                         longest_of(mix), planned, longest_of(mix));
 }
 

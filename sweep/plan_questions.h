@@ -56,7 +56,9 @@ typedef struct pc_plan_mix {
     int count;
 } pc_plan_mix;
 
-/* "8k:0.8,128k:0.2"; PC_ERROR_INPUT if lengths do not divide the longest. */
+/* "8k:0.8,128k:0.2"; PC_ERROR_INPUT if lengths do not divide the longest, or parts do not add up to 1, but for
+ * rounding.
+ */
 pc_code pc_plan_mix_parse(const char *text, pc_plan_mix *mix, pc_error *error);
 
 /* What the plans are with such a mix, those that are fastest then first: a row each, of which tokens a second, MFU and

@@ -123,11 +123,14 @@ static void test_plan(void **state) {
         x.code = (pc_code)pipecast_plan_load(NULL, NULL, sets, sizeof sets / sizeof *sets, 0, &plan, NULL);
         if (!x.code) x.code = (pc_code)search(plan, &plans);
         assert_int_equal(plans != NULL, x.code == PC_OK);
-        pipecast_results *cells = NULL, *changes = NULL;
+        pipecast_results *cells = NULL, *changes = NULL, *mixed = NULL;
         if (!x.code && asks) x.code = (pc_code)pipecast_plan_each(plan, "tp", 1, NULL, NULL, &cells, NULL);
         if (!x.code && asks)
             x.code = (pc_code)pipecast_plan_sensitivity(plan, plans, 0, 1, 0, NULL, NULL, &changes, NULL);
         assert_int_equal(changes != NULL, x.code == PC_OK && asks);
+        if (!x.code && asks) x.code = (pc_code)pipecast_plan_mix(plan, plans, "2048:1", 1, NULL, NULL, &mixed, NULL);
+        assert_int_equal(mixed != NULL, x.code == PC_OK && asks);
+        pipecast_results_free(mixed);
         pipecast_results_free(changes);
         pipecast_results_free(cells);
         pipecast_results_free(plans);

@@ -273,6 +273,47 @@ static void test_sensitivity(void **state) {
     pipecast_results_free(anew);
 }
 
+/* All tokens in sequences of the plans' own length are the plans themselves; half of them in sequences half as long are
+ * faster, for attention has less to do, and each plan has a row, the fastest first. */
+static void test_mix(void **state) {
+    (void)state;
+    static const struct {
+        const char *mix, *message;
+    } bad[] = {{"1024:0.7,2048:0.4", "mix: 1024:0.7,2048:0.4: the parts of the tokens add up to 1.1; expected 1"},
+               {"2048:0.5", "mix: 2048:0.5: the parts of the tokens add up to 0.5; expected 1"},
+               {"2048", "mix: 2048: expected lengths with their parts"},
+               {"256:1", "mix: the longest is 256, and plans are of 2048; expected seq_len"}};
+    pipecast_error error = {0};
+    pipecast_plan *plan = NULL, *other = NULL;
+    pipecast_results *plans = NULL, *same = NULL, *mixed = NULL, *none = NULL;
+    char text[256];
+    assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &plan, &error), &error);
+    assert_ok(pipecast_plan_load(NULL, search, NULL, 0, 0, &other, &error), &error);
+    assert_ok(pipecast_plan_run(plan, 1, 0, NULL, NULL, &plans, &error), &error);
+    assert_ok(pipecast_plan_mix(plan, plans, "2048:1", 1, NULL, NULL, &same, &error), &error);
+    assert_ok(pipecast_plan_mix(plan, plans, "1024:0.5,2048:0.5", 1, NULL, NULL, &mixed, &error), &error);
+    assert_int_equal(pipecast_results_row_count(mixed), pipecast_results_row_count(plans));
+    for (int64_t row = 0; row < pipecast_results_row_count(plans); row++)
+        assert_float_equal(real_at(same, row, "iteration_s") / real_at(plans, row, "iteration_s"), 1, 1e-12);
+    assert_true(real_at(mixed, 0, "iteration_s") < real_at(plans, 0, "iteration_s"));
+    assert_string_equal(text_at(mixed, 0, "part", text), "mix");
+    assert_string_equal(text_at(same, 0, "what", text), "plan 1");
+    assert_null(pipecast_plan_set(mixed, 0, 0));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(pipecast_plan_mix(plan, plans, bad[i].mix, 1, NULL, NULL, &none, &error),
+                         PIPECAST_ERROR_INPUT);
+        if (!strstr(error.message, bad[i].message)) fail_msg("%s", error.message);
+    }
+    assert_int_equal(pipecast_plan_mix(other, plans, "2048:1", 1, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_plan_mix(plan, mixed, "2048:1", 1, NULL, NULL, &none, &error), PIPECAST_ERROR_INPUT);
+    assert_null(none);
+    pipecast_plan_free(plan);
+    pipecast_plan_free(other);
+    pipecast_results_free(plans);
+    pipecast_results_free(same);
+    pipecast_results_free(mixed);
+}
+
 /* 3 GPUs do not divide into tp 2. No plan is an answer, a wrong key is none. */
 static void test_no_plan(void **state) {
     (void)state;
@@ -414,6 +455,7 @@ int main(void) {
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_sensitivity),
+        cmocka_unit_test(test_mix),
         cmocka_unit_test(test_no_plan),
         TEST_IN_FOLDER(test_threads, "r.h5"),
         TEST_IN_FOLDER(test_one_handle_is_read_by_two, "r.h5"),

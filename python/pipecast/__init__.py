@@ -63,16 +63,17 @@ def _scenario_of(one: Any, options: Mapping[str, Any]) -> Scenario:
 
 def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[Mapping[str, Any]] = None,
          sets: Iterable[str] = (), allow_outside: bool = False, threads: int = 0, all_variants: bool = False,
-         exhaustive: bool = False, each: Any = None, map: Any = None, sensitivity: bool = False, progress: Any = None,
-         objective: Any = None, deadline: Any = None, budget: Any = None, most_iteration: Any = None,
+         exhaustive: bool = False, each: Any = None, map: Any = None, sensitivity: bool = False, seq_mix: Any = None,
+         progress: Any = None, objective: Any = None, deadline: Any = None, budget: Any = None, most_iteration: Any = None,
          most_cost: Any = None, **options: Any) -> Any:
     """Searches for the best ways to train a model: a row for each plan, the best first. No row: nothing fits.
 
     Settings are as those of `run`; `top` is how many cuts, `objective` what is best ("memory", or several), and the
     others of these are limits, as the command has them: `deadline="30d"` and `budget="2M"` ask for the fewest GPUs
-    for the training of `tokens`: a row for each listed number, and those between that do it (Scenario.plan_goal). One of three gives another answer instead: `each="gpus"` the
-    best plan of each value of an axis (or two), `map="tp,pp"` of each two values, `sensitivity=True` what 20% less and
-    more of everything make of the best plan. Scenario and its Plans do all of them.
+    for the training of `tokens`: a row for each listed number, and those between that do it (Scenario.plan_goal). One of
+    four gives another answer instead: `each="gpus"` the best plan of each value of an axis (or two), `map="tp,pp"` of each
+    two values, `sensitivity=True` what 20% less and more of everything make of the best plan, `seq_mix={"4k": 0.7, "32k":
+    0.3}` the plans with sequences of several lengths. Scenario and its Plans do all of them.
 
     >>> best = plan(model="gpt3-1.3b", machine="dgx-a100", gpus=16, global_batch=64, top=2)
     >>> int(best["rank"][0])
@@ -82,8 +83,8 @@ def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[
     ['gpus 8', 'gpus 16']
     """
     has_goal = deadline is not None or budget is not None
-    if sum((each is not None, map is not None, sensitivity, has_goal)) > 1:
-        raise TypeError("plan: several of each, map, sensitivity, and deadline or budget; expected one")
+    if sum((each is not None, map is not None, sensitivity, seq_mix is not None, has_goal)) > 1:
+        raise TypeError("plan: several of each, map, sensitivity, seq_mix, and deadline or budget; expected one")
     asked = {"top": top, "objective": [objective] if isinstance(objective, str) else objective, "deadline": deadline, "budget": budget, "most_iteration": most_iteration,
              "most_cost": most_cost}
     sets = [*sets, *(f"plan.{key}={as_yaml(value)}" for key, value in asked.items() if value is not None)]
@@ -95,6 +96,8 @@ def plan(scenario: Any = None, *, top: Optional[int] = None, settings: Optional[
     if map is not None:
         return answer(made.plan_map(map, threads=threads, progress=progress))
     plans = made.plan(threads=threads, all_variants=all_variants, exhaustive=exhaustive, progress=progress)
+    if seq_mix is not None:
+        return answer(plans.mix(seq_mix, threads=threads, progress=progress))
     return answer(plans.sensitivity(threads=threads, progress=progress) if sensitivity and plans.row_count else plans)
 
 

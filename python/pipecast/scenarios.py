@@ -66,6 +66,17 @@ class Plans(Results):
             library.results_free, library.plan_sensitivity, self._planner, self._handle, place, threads, flags,
             watch.progress, number)))
 
+    def mix(self, lengths: Union[str, Mapping[Any, float]], *, threads: int = 0, progress: Progress = None) -> Results:
+        """The plans with sequences of several lengths, each so large a part of all tokens: {"4k": 0.7, "32k": 0.3}.
+
+        A row for each, the fastest then first; `what` is "plan 2". Plans must be of the longest length, which the others
+        divide. Seconds of a token are means, the memory is the largest.
+        """
+        text = lengths if isinstance(lengths, str) else ",".join(f"{length}:{part}" for length, part in lengths.items())
+        return Results(_ask(self._planner, progress, lambda watch, number: make(
+            library.results_free, library.plan_mix, self._planner, self._handle, text.encode(), threads, watch.progress,
+            number)))
+
 
 def _ask(planner: Handle, progress: Progress, question: Callable[[Watch, Any], Handle]) -> Handle:
     """What the library answers, who asked looking on."""

@@ -453,7 +453,7 @@ class Words(Plan):
     def test_mix(self):
         """Means by hand, of runs with as many tokens an iteration; the fastest first."""
         path, lengths = self.write(PLAN), {128: 0.2, 256: 0.3, 512: 0.5}
-        mix = ",".join(f"{n}:{2 * weight}" for n, weight in lengths.items())
+        mix = ",".join(f"{n}:{weight}" for n, weight in lengths.items())
         found = self.plan(path, "--seq-mix", mix, "--top", "4", "--tokens", "1B")
         rates = []
         for row in found["mix"]:
@@ -477,8 +477,9 @@ class Words(Plan):
         self.assertEqual(rates, sorted(rates, reverse=True))
         self.assertTrue(rates)
         for bad, message in (("512", "512: expected lengths with their parts of the tokens, such as 8k:0.8,128k:0.2, at most 8"),
+                             ("512:0.5,256:1", "512:0.5,256:1: the parts of the tokens add up to 1.5; expected 1"),
                              ("512:1,100:1", "100 does not divide 512; expected lengths that do"),
-                             ("256:1", "the longest is 256, and plans are of 512; expected --seq-len 256")):
+                             ("256:1", "the longest is 256, and plans are of 512; expected seq_len 256")):
             done = run("plan", path, "--seq-mix", bad)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: --seq-mix: {message}\n"))
 

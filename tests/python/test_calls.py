@@ -107,6 +107,7 @@ class BesideTheCommand(Same):
         words = ("plan", "--model", "gpt3-1.3b", "--machine", "dgx-a100", "--gpus", "16", "--global-batch", "64", "--tp", "1,2,3",
                  "--pp", "1,2", "--schedule", "1f1b", "--format", "csv")
         for part, how, options in (("each", {"each": "tp"}, ["--each", "tp"]), ("map", {"map": ["tp", "pp"]}, ["--map", "tp,pp"]),
+                                   ("mix", {"seq_mix": {1024: 0.25, "2048": 0.75}}, ["--seq-mix", "1024:0.25,2048:0.75"]),
                                    ("sensitivity", {"sensitivity": True}, ["--sensitivity"])):
             with self.subTest(part):
                 lines = command(*words, *options).splitlines()
