@@ -5,6 +5,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "models/schedule/least_span.h"
+#include "models/training/expand_replicas.h"
 #include "models/training/outline.h"
 #include "models/training/pass_costs.h"
 
@@ -61,6 +62,44 @@ pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool 
 
 /* ---- a known order ---- */
 
+/* What goes over links takes less than alone only by rounding. */
+static pc_time shave_flow(const pc_outline *outline, pc_time time) {
+    return plan_runs_flows(outline, SCOPE_ONE) ? plan_shave(time) : time;
+}
+
+/* When a stage's passes end, each transfer on the way being rounded by less. */
+static pc_time least_end(const pc_outline *outline, const pc_schedule *schedule, pc_time end_ps) {
+    bool is_flows = plan_runs_flows(outline, SCOPE_ONE);
+    pc_time rounding = is_flows ? (end_ps >> 15) + 16 * schedule->offsets[outline->devices] : 0;
+    return pc_max(end_ps - rounding, 0);
+}
+
+/* A stage's stream carries one bucket after the other. From when the first bucket of a pass can go, it has those of
+ * this pass and of all behind still to carry, in whatever order it does. */
+static pc_time least_reduced(const pc_outline *outline, const pc_schedule *schedule, const pc_timing_result *result,
+                             int d) {
+    bool of_all = outline->cut.zero == 2, is_met[PC_CHUNKS_MAX] = {false};
+    pc_time left = 0, most = 0;
+    for (int64_t i = schedule->offsets[d + 1]; i-- > schedule->offsets[d] && left < PC_TIME_MAX / 16;) {
+        pc_pass pass = schedule->passes[i];
+        const pc_chunk_outline *x = &outline->chunks_of[(int64_t)d * outline->chunks + pass.chunk];
+        bool is_last = !is_met[pass.chunk];
+        if (!pc_pass_adds_gradients(pass)) continue;
+        is_met[pass.chunk] = true;
+        if (!is_last && !of_all) continue;
+        pc_time share = (result->end_ps[i] - result->start_ps[i]) / x->buckets;
+        pc_time ready = result->end_ps[i] - (is_last ? share * (x->buckets - 1) : 0);
+        left += x->buckets * shave_flow(outline, x->reduce_ps);
+        most = pc_max(most, least_end(outline, schedule, ready) + left);
+    }
+    return most;
+}
+
+static bool knows_stream(const pc_outline *outline) {
+    return pc_outline_reduces_behind(outline) && pc_outline_overlaps_gradients(outline) &&
+           !pc_placement_has_slices(outline->placement);
+}
+
 static pc_code run_order(plan_bounder *bounder, const pc_outline *outline, const pc_costs *costs, pc_error *error) {
     pc_schedule schedule;
     pc_timing_result result;
@@ -75,12 +114,9 @@ static pc_code run_order(plan_bounder *bounder, const pc_outline *outline, const
     if (code) return code;
     if (!bounder->timing) code = pc_timing_create(&bounder->timing, error);
     if (!code) code = pc_timing_run(bounder->timing, &schedule, costs, &result, error);
-    bool is_flows = plan_runs_flows(outline, SCOPE_ONE);
     for (int d = 0; !code && d < outline->devices; d++) {
-        /* each transfer on the way is rounded by less */
-        pc_time end = result.stages[d].end_ps;
-        pc_time rounding = is_flows ? (end >> 15) + 16 * schedule.offsets[outline->devices] : 0;
-        bounder->end_ps[d] = pc_max(end - rounding, 0);
+        bounder->end_ps[d] = least_end(outline, &schedule, result.stages[d].end_ps);
+        bounder->reduced_ps[d] = knows_stream(outline) ? least_reduced(outline, &schedule, &result, d) : 0;
     }
     pc_schedule_free(&schedule);
     return code;
@@ -90,8 +126,9 @@ pc_code plan_bound_order(plan_bounder *bounder, const pc_outline *outline, pc_er
     pc_costs costs;
     if (!bounder->held || outline->spec->step != PC_STEP_NORM || !knows_times(outline)) return PC_OK;
     pc_free(bounder->end_ps);
-    bounder->end_ps = pc_alloc((size_t)outline->devices, sizeof *bounder->end_ps);
+    bounder->end_ps = pc_alloc(2 * (size_t)outline->devices, sizeof *bounder->end_ps);
     if (!bounder->end_ps) return pc_error_no_memory(error);
+    bounder->reduced_ps = bounder->end_ps + outline->devices;
     pc_code code = pc_outline_costs(outline, 0, &costs, error);
     if (!code) {
         code = run_order(bounder, outline, &costs, error);

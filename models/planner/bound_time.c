@@ -24,7 +24,9 @@
  * time in that walk is a sum of the longest ones before it, which no slower pass or transfer makes shorter.
  *
  * (7) Behind the last passes: gradients, bucket by bucket on a stream of the stage's own, the tied embedding, the loss,
- * the norm, the step and the overhead, as finish.c adds them up.
+ * the norm, the step and the overhead, as finish.c adds them up. The stream carries all buckets behind the first one,
+ * of which ZeRO 2 has some after every backward pass; where the order is known, so is which are left at any time
+ * (bound_close.c).
  *
  * Over flows nothing takes less than it takes alone, but for rounding: a transfer or a bucket is a latency and bytes,
  * each rounded, and passes are cut into pieces that wait for buckets. What goes over links is shaved by more than that.
@@ -358,6 +360,15 @@ static void find_f_ends(const reading *view, plan_cell *cells) {
     }
 }
 
+/* Behind all F of a microbatch, and its backward passes of the parts behind. */
+static void find_back_starts(const reading *view, plan_cell *cells) {
+    for (int i = view->outline->devices * view->outline->chunks; i-- > 0;) {
+        bool is_last = (i + 1) % view->outline->parts == 0;
+        cells[i].back_start =
+            is_last ? cells[i].f_end : cells[i + 1].back_start + cells[i + 1].back + cells[i].delay_up;
+    }
+}
+
 /* A stage's first pass starts at the earliest of its chunks' (of parts in order that of the first part); `first` is
  * that part's cell. Its passes take `work`, and those that stand before its last backward pass, `before_last` of them.
  */
@@ -414,9 +425,16 @@ static pc_time tail_of(const reading *view, plan_cell *cells, int device) {
     return least == PC_TIME_MAX ? 0 : least;
 }
 
+/* With ZeRO 2 a pass's own buckets come with it or behind it, be it a BW, or the W behind a B. The stage's first one is
+ * of its last part. */
+static pc_time first_gradients(const reading *view, const plan_cell *last, pc_time start) {
+    const pc_generator *generator = view->outline->spec->generator;
+    if (view->outline->spec->step != PC_STEP_NORM) return start;
+    return pc_max(start, last->back_start + (generator->splits && !generator->mixes ? last->back : 0));
+}
+
 /* All buckets come after the first of them can be sent. If the stage's parts come in order, that is not before all F of
- * the stage and all backward passes of its last part but the last one. With ZeRO 2 a pass's own buckets come behind it.
- */
+ * the stage and all backward passes of its last part but the last one. */
 static pc_time stream_of(const reading *view, plan_cell *cells, int device, pc_time start) {
     const pc_outline *outline = view->outline;
     pc_time all = 0, first = start, longest = 0;
@@ -431,7 +449,7 @@ static pc_time stream_of(const reading *view, plan_cell *cells, int device, pc_t
     }
     if (all == 0) return 0;
     const plan_cell *cell = &cells[last_part];
-    if (outline->cut.zero == 2) return start + cell->microbatches * all;
+    if (outline->cut.zero == 2) return first_gradients(view, cell, start) + cell->microbatches * all;
     first += cell->microbatches * (cell->back + cell->r) - longest;
     return pc_max(first, start) + all;
 }
@@ -522,6 +540,7 @@ static pc_time bound_reading(const plan_bounder *bounder, const reading *view, p
                             outline->device[(d + outline->devices - 1) % outline->devices].hop_ps);
         done[d] = pc_max(end[d] - waited, 0);
         done[d] = pc_max(done[d] + tail_of(view, cells, d), stream_of(view, cells, d, start[d]));
+        if (bounder->end_ps && view->scope == SCOPE_ONE) done[d] = pc_max(done[d], bounder->reduced_ps[d]);
         if (outline->spec->step == PC_STEP_POST_VALIDATION) done[d] += own_ready;
     }
     return finish_at(view, done);
@@ -547,6 +566,7 @@ static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan
     *bound_ps = 0;
     if (!can_be_counted(&x, bounder->cells)) return PC_OK;
     find_f_ends(&x, bounder->cells);
+    find_back_starts(&x, bounder->cells);
     pc_time bound = bound_reading(bounder, &x, bounder->cells);
     *bound_ps = x.is_flows ? bound - (bound >> 20) - 1000 : bound;
     if (*bound_ps < 0) *bound_ps = 0;

@@ -28,6 +28,7 @@ typedef struct plan_cell {
     pc_time before_last; /* of a stage's first part: what its last backward pass has before it, itself too;
                           * -1 of others */
     pc_time f_end;       /* no F of this part ends before */
+    pc_time back_start;  /* no backward pass of this part starts before */
 } plan_cell;
 
 /* A thread's room for bounding. Zeroed is empty. */
@@ -43,8 +44,9 @@ typedef struct plan_bounder {
     pc_time *stage;       /* three numbers a stage */
     double *under_way_ps; /* of a stage's microbatches, from F to the end of the backward pass, all together */
     int stage_room;
-    pc_time *span_ps; /* of each stage, at least (plan_bound_spans); NULL: nobody asked. Owned */
-    pc_time *end_ps;  /* of each stage's passes, at least (plan_bound_order); likewise */
+    pc_time *span_ps;    /* of each stage, at least (plan_bound_spans); NULL: nobody asked. Owned */
+    pc_time *end_ps;     /* of each stage's passes, at least (plan_bound_order); likewise, with the next in one block */
+    pc_time *reduced_ps; /* when its gradients are reduced, at least */
     pc_timing *timing;
 } plan_bounder;
 void plan_bounder_free(plan_bounder *bounder);
