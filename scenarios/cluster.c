@@ -145,6 +145,7 @@ static pc_code check_parts_given(const pc_setting *setting, pc_error *error) {
     if (!code) code = check_reference(setting, PC_KEY_PRECISION, error);
     if (!code) code = check_reference(setting, PC_KEY_SOFTWARE, error);
     if (!code) code = check_reference(setting, PC_KEY_PROFILE, error);
+    if (!code) code = check_reference(setting, PC_KEY_MOE_LOAD_COUNTS, error);
     if (code) return code;
     if (!setting->given[PC_KEY_MACHINE])
         return pc_error_blame(error, "machine",
@@ -355,6 +356,8 @@ static void fill_cut(const pc_setting *setting, const cluster_shape *shape, pc_c
     cut->microbatches = shape->microbatches;
     cut->graphs = graphs_of(setting);
     cut->dispatcher = dispatcher_of(setting);
+    const pc_reference *counts = reference_of(setting, PC_KEY_MOE_LOAD_COUNTS);
+    if (counts && cut->moe_load == PC_MOE_LOAD_GIVEN) cut->moe_load_counts = &counts->counts;
 }
 
 /* `parts` is below 1 if the numbers contradict each other, and nothing is cut. */

@@ -48,6 +48,17 @@ static pc_code check_dispatcher(const pc_setting *setting, pc_error *error) {
     return PC_OK;
 }
 
+/* A sweep may have other loads beside the counts. */
+static pc_code check_load(const pc_setting *setting, pc_error *error) {
+    bool is_given = pc_setting_integer(setting, PC_KEY_MOE_LOAD) == PC_MOE_LOAD_GIVEN;
+    bool has_counts = setting->given[PC_KEY_MOE_LOAD_COUNTS];
+    if (has_counts && !setting->given[PC_KEY_MOE_LOAD])
+        return pc_error_blame(error, pc_key_path(PC_KEY_MOE_LOAD_COUNTS),
+                              "stands without moe_load: given; expected both or none");
+    if (!is_given || has_counts) return PC_OK;
+    return pc_error_blame(error, pc_key_path(PC_KEY_MOE_LOAD_COUNTS), "missing; expected it with moe_load: given");
+}
+
 /* A scope of nothing; a whole iteration that this implementation cannot capture. */
 static pc_code check_graphs(const pc_setting *setting, pc_error *error) {
     int64_t impl = pc_setting_integer(setting, PC_KEY_CUDA_GRAPH_IMPL);
@@ -84,6 +95,7 @@ pc_code pc_setting_check_together(const pc_setting *setting, pc_error *error) {
     if (!code) code = check_loss(setting, error);
     if (!code) code = check_exchange(setting, error);
     if (!code) code = check_dispatcher(setting, error);
+    if (!code) code = check_load(setting, error);
     if (!code) code = check_partition(setting, error);
     if (!code) code = check_graphs(setting, error);
     return code ? code : check_lora(setting, error);

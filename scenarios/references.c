@@ -2,6 +2,7 @@
 
 #include "engine/alloc.h"
 #include "scenarios/block_file.h"
+#include "scenarios/expert_counts_file.h"
 #include "scenarios/import/imported.h"
 #include "scenarios/pass_times_file.h"
 
@@ -53,22 +54,34 @@ static void find_profile(pc_reference *reference) {
     if (reference->path) pc_place_check(&reference->place, reference->text, reference->path, &reference->error);
 }
 
-static void read_pass_times(pc_reference *reference) {
+/* A pipe or device that a scenario names could keep the program waiting. What is not there is for the reader to say. */
+static pc_code check_regular(const char *path, pc_error *error) {
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+        return pc_error_set_file(error, PC_ERROR_INPUT, path, "is no regular file; expected a CSV file");
+    return PC_OK;
+}
+
+static void read_data(pc_reference *reference) {
+    pc_error *error = &reference->error;
     reference->path = pc_place_join(reference->place.folder, reference->text);
     if (!reference->path) {
-        pc_error_no_memory(&reference->error);
+        pc_error_no_memory(error);
         return;
     }
-    if (!pc_place_check(&reference->place, reference->text, reference->path, &reference->error))
-        pc_pass_times_read(reference->path, &reference->pass_times, &reference->error);
+    if (pc_place_check(&reference->place, reference->text, reference->path, error)) return;
+    if (reference->key == PC_KEY_PASS_TIMES)
+        pc_pass_times_read(reference->path, &reference->pass_times, error);
+    else if (!check_regular(reference->path, error))
+        pc_expert_counts_read(reference->path, &reference->counts, error);
 }
 
 static void read_reference(pc_reference *reference) {
     const pc_place *place = &reference->place;
     if (reference->key == PC_KEY_PROFILE)
         find_profile(reference);
-    else if (reference->key == PC_KEY_PASS_TIMES)
-        read_pass_times(reference);
+    else if (reference->key == PC_KEY_PASS_TIMES || reference->key == PC_KEY_MOE_LOAD_COUNTS)
+        read_data(reference);
     else if (reference->key == PC_KEY_MODEL_FROM)
         pc_model_file_read(reference->text, place, &reference->model, &reference->error);
     else if (reference->key == PC_KEY_PRECISION)
@@ -110,11 +123,9 @@ static pc_code read_block(pc_reference *reference, const char *steps, pc_error *
     return code;
 }
 
-/* A pipe or device that a scenario names could keep the program waiting. What is not there is for the reader to say. */
 static pc_code read_csv(pc_reference *reference, pc_error *error) {
-    struct stat status;
-    if (stat(reference->path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
-        return pc_error_set_file(error, PC_ERROR_INPUT, reference->path, "is no regular file; expected a CSV file");
+    pc_code code = check_regular(reference->path, error);
+    if (code) return code;
     return pc_given_schedule_read(reference->path, reference->name, &reference->schedule, error);
 }
 
@@ -147,8 +158,9 @@ static pc_code find_schedule(pc_reference **list, const pc_place *place, pc_valu
     return PC_OK;
 }
 
-static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE,    PC_KEY_SOFTWARE,
-                                   PC_KEY_PROFILE,    PC_KEY_OTHER_GPU, PC_KEY_PASS_TIMES, PC_KEY_SCHEDULE};
+static const pc_key looked_up[] = {PC_KEY_MODEL_FROM, PC_KEY_PRECISION,       PC_KEY_MACHINE,
+                                   PC_KEY_SOFTWARE,   PC_KEY_PROFILE,         PC_KEY_OTHER_GPU,
+                                   PC_KEY_PASS_TIMES, PC_KEY_MOE_LOAD_COUNTS, PC_KEY_SCHEDULE};
 enum { LOOKED_UP = sizeof looked_up / sizeof *looked_up };
 
 static bool is_looked_up(pc_key key) {
@@ -190,6 +202,7 @@ void pc_references_free(pc_reference *list) {
         pc_given_schedule_free(list->schedule);
         pc_given_block_free(list->block);
         pc_pass_times_free(&list->pass_times);
+        pc_expert_counts_free(&list->counts);
         pc_free(list);
         list = next;
     }

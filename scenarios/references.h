@@ -1,5 +1,5 @@
-/* references.h: what `model.from`, `model.precision`, `machine`, `software`, `profile`, `schedule`, `pass_times`
- * and `bad_days.other_gpu` name, looked up once when the scenario is loaded. Private to scenarios/.
+/* references.h: what `model.from`, `model.precision`, `machine`, `software`, `profile`, `schedule`, `pass_times`,
+ * `moe_load_counts` and `bad_days.other_gpu` name, looked up once when the scenario is loaded. Private to scenarios/.
  *
  * A name that leads nowhere is remembered with its message: where pass times are given, `machine` is but a label, and
  * nobody asks for more. But a schedule that cannot be read is refused at once.
@@ -12,6 +12,7 @@
 #include "models/schedule/given.h"
 #include "models/schedule/given_block.h"
 #include "models/schedule/pass_times.h"
+#include "models/workload/expert_counts.h"
 #include "scenarios/library_private.h"
 #include "scenarios/place.h"
 #include "scenarios/precision_file.h"
@@ -21,7 +22,7 @@
 
 typedef struct pc_reference {
     pc_key key;          /* PC_KEY_MODEL_FROM, PC_KEY_PRECISION, PC_KEY_MACHINE, PC_KEY_SOFTWARE, PC_KEY_PROFILE,
-                          * PC_KEY_SCHEDULE,          PC_KEY_PASS_TIMES or PC_KEY_OTHER_GPU */
+                          * PC_KEY_SCHEDULE, PC_KEY_PASS_TIMES, PC_KEY_MOE_LOAD_COUNTS or PC_KEY_OTHER_GPU */
     const char *text;    /* as it was written; borrowed from the document */
     pc_place place;      /* from which a path counts, and how far it may lead; borrowed */
     char *name;          /* for names of runs: without folder and ".yaml" or ".h5"; owned */
@@ -34,6 +35,7 @@ typedef struct pc_reference {
     pc_given_block *block;
     pc_precision_recipe recipe; /* of a precision */
     pc_pass_times pass_times;   /* owned */
+    pc_expert_counts counts;    /* owned */
     struct pc_reference *next;
 } pc_reference;
 

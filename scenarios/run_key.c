@@ -176,12 +176,18 @@ static void add_slices(pc_hash *hash, const pc_run_spec *spec) {
     if (spec->generator && pc_generator_has_sliced_parts(spec->generator)) add(hash, spec->slices);
 }
 
+/* Nothing where they are not asked for. */
+static void add_load(pc_hash *hash, const pc_cut *cut) {
+    if (cut->moe_load == PC_MOE_LOAD_GIVEN && cut->moe_load_counts) add(hash, (int64_t)cut->moe_load_counts->hash);
+}
+
 static void add_iteration(pc_hash *hash, const pc_run_spec *spec) {
     const pc_iteration_spec *iteration = &spec->iteration;
     bool has_slices = iteration->generator && pc_placement_has_slices(iteration->generator->placement);
     ADD_FIELDS(hash, of_clusters, spec);
     if (has_slices && iteration->cut.chunks > 1) add(hash, iteration->cut.sequence_split);
     add_parts(hash, spec);
+    add_load(hash, &iteration->cut);
     add_generator(hash, iteration->generator);
     pc_low_precision_hash(&iteration->model.low, hash);
     pc_machine_hash(&iteration->machine, hash);

@@ -17,12 +17,13 @@
 #include <cmocka.h>
 
 #if defined(__x86_64__) || defined(__aarch64__)
-/* The memos of both are not keyed: they save time, and decide nothing. Nor are copies of given costs: there are none.
+/* The memos of both, and the load that a cut knows, are not keyed: they save time, and decide nothing. Nor are copies
+ * of given costs: there are none.
  */
-_Static_assert(sizeof(pc_run_spec) == 3112, "a new field of a run: does it decide its result?");
-_Static_assert(sizeof(pc_iteration_spec) == 2408, "a new field of an iteration");
+_Static_assert(sizeof(pc_run_spec) == 3144, "a new field of a run: does it decide its result?");
+_Static_assert(sizeof(pc_iteration_spec) == 2440, "a new field of an iteration");
 _Static_assert(sizeof(pc_bad_days) == 576 && sizeof(pc_empirical) == 16, "a new field of bad days");
-_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 320,
+_Static_assert(sizeof(pc_model) == 544 && sizeof(pc_low_precision) == 104 && sizeof(pc_cut) == 352,
                "a new field of a model or its cut");
 _Static_assert(sizeof(pc_machine) == 768 && sizeof(pc_gpu) == 424, "a new field of a machine");
 _Static_assert(sizeof(pc_connection) == 40 && sizeof(pc_transfer) == 40, "a new field of a connection or transfer");
@@ -413,6 +414,13 @@ static void every_field_of_a_cluster_run_counts(void **state) {
     other = base;
     other.iteration.cut.recompute_of_part = NULL;
     expect_new(&seen, &other, "no recompute_of_part");
+    other = base;
+    other.iteration.cut.moe_load = PC_MOE_LOAD_GIVEN;
+    expect_new(&seen, &other, "no counts of experts' tokens");
+    other.iteration.cut.moe_load_counts = &(pc_expert_counts){.hash = 1};
+    expect_new(&seen, &other, "counts of experts' tokens");
+    other.iteration.cut.moe_load_counts = &(pc_expert_counts){.hash = 2};
+    expect_new(&seen, &other, "other counts of experts' tokens");
     other = base;
     other.iteration.machine.measured = (const struct pc_transfer_model *)&other;
     expect_new(&seen, &other, "measured transfers");

@@ -3,12 +3,29 @@
 #include "tests/drawn_example.h"
 #include "tests/iteration_example.h"
 
+#include "engine/numbers.h"
 #include "models/workload/expert_load.h"
 #include "models/workload/expert_slice.h"
 
 #include <math.h>
 
-/* Eight experts on eight ranks, all layers with experts. */
+/* 32 experts, of which the first has twice as many tokens as the others. */
+static double tokens[32];
+static pc_expert_counts counts;
+
+static int make_counts(void **state) {
+    (void)state;
+    for (int i = 0; i < 32; i++) tokens[i] = i ? 1 : 2;
+    return pc_expert_counts_make(tokens, 1, 32, &counts, NULL);
+}
+
+static int free_counts(void **state) {
+    (void)state;
+    pc_expert_counts_free(&counts);
+    return 0;
+}
+
+/* They are on eight ranks, all layers with experts. */
 static pc_iteration_spec mixture_spec(pc_moe_load load) {
     pc_iteration_spec spec = example_spec();
     spec.model.experts = (pc_experts){.num_experts = 32, .topk = 2, .ffn_hidden = 4096};
@@ -17,6 +34,7 @@ static pc_iteration_spec mixture_spec(pc_moe_load load) {
     spec.cut.dispatcher = PC_DISPATCHER_ALLTOALL;
     spec.cut.moe_load = load;
     spec.cut.moe_load_exponent = 1.1;
+    spec.cut.moe_load_counts = load == PC_MOE_LOAD_GIVEN ? &counts : NULL;
     spec.bad_days.samples = 6;
     spec.memory_limit_bytes = INT64_C(1) << 40;
     return spec;
@@ -54,7 +72,7 @@ static void test_means(void **state) {
  * Times are a line between two loads, and products come in whole tiles: up to 4% apart. */
 static void test_a_sample_has_its_load(void **state) {
     (void)state;
-    for (int load = PC_MOE_LOAD_UNIFORM; load <= PC_MOE_LOAD_POWER; load++) {
+    for (int load = PC_MOE_LOAD_UNIFORM; load <= PC_MOE_LOAD_GIVEN; load++) {
         pc_iteration_spec spec = mixture_spec((pc_moe_load)load), other = spec;
         drawn parts;
         spec.cut.pp = other.cut.pp = 1;
@@ -77,6 +95,33 @@ static void test_a_sample_has_its_load(void **state) {
         close_drawn(&parts);
         pc_iteration_free(&iteration);
     }
+}
+
+static int64_t most_bytes(const pc_iteration *iteration) {
+    int64_t most = 0;
+    for (int d = 0; d < iteration->devices; d++) most = pc_max(most, iteration->memory[d].peak_bytes);
+    return most;
+}
+
+/* The first rank has 5 of 33 tokens, 8 x 5/33 times the mean; chance adds less than a hundredth. An iteration is that
+ * of this load, and memory with a quantile has room for more. */
+static void test_counted(void **state) {
+    (void)state;
+    pc_iteration_spec spec = mixture_spec(PC_MOE_LOAD_GIVEN), other = mixture_spec(PC_MOE_LOAD_BALANCED);
+    spec.bad_days.samples = other.bad_days.samples = 0;
+    double load = pc_cut_mean_expert_load(&spec.model, &spec.cut);
+    assert_true(load > 40.0 / 33.0 - 1e-9 && load < 1.01 * 40.0 / 33.0);
+    other.cut.moe_load_fullest = load;
+    pc_iteration found = run_spec(&spec), expected = run_spec(&other);
+    assert_true(found.iteration_s == expected.iteration_s);
+    assert_true(most_bytes(&found) == most_bytes(&expected));
+    spec.cut.memory_quantile = 0.99;
+    pc_iteration cautious = run_spec(&spec);
+    assert_true(cautious.iteration_s == expected.iteration_s);
+    assert_true(most_bytes(&cautious) > most_bytes(&expected));
+    pc_iteration_free(&found);
+    pc_iteration_free(&expected);
+    pc_iteration_free(&cautious);
 }
 
 /* Loads of one layer are farther apart than means over 24 of them; and groups of different replicas are drawn each for
@@ -123,8 +168,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_a_sample_has_its_load),
+        cmocka_unit_test(test_counted),
         cmocka_unit_test(test_layers_and_groups),
         cmocka_unit_test(test_no_load_no_difference),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_counts, free_counts);
 }

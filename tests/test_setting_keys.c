@@ -72,6 +72,10 @@ static const change changes[] = {
     {PC_KEY_ETP, "1", {EXPERTS}},
     {PC_KEY_MOE_TOKEN_DISPATCHER_TYPE, "allgather", {EXPERTS}},
     {PC_KEY_MOE_FLEX_DISPATCHER_BACKEND, "hybridep", {EXPERTS, "setting.moe_token_dispatcher_type=flex"}},
+    {PC_KEY_MOE_DEEPEP_NUM_SMS, "24", {EXPERTS, "setting.moe_token_dispatcher_type=flex"}},
+    {PC_KEY_MOE_HYBRIDEP_NUM_SMS,
+     "24",
+     {EXPERTS, "setting.moe_token_dispatcher_type=flex", "setting.moe_flex_dispatcher_backend=hybridep"}},
     {PC_KEY_MOE_FP8_DISPATCH, "true", {EXPERTS, "setting.moe_token_dispatcher_type=flex"}},
     {PC_KEY_MOE_SHARED_EXPERT_OVERLAP, "true", {EXPERTS, "setting.model.moe_shared_expert_intermediate_size=512"}},
     {PC_KEY_MOE_EXPERT_CAPACITY_FACTOR, "1.25", {EXPERTS}},
@@ -278,7 +282,8 @@ static void test_every_setting_counts(void **state) {
             fail_msg("%s: in the key", pc_key_path(labels[i]));
         is_tried[labels[i]] = true;
     }
-    is_tried[PC_KEY_PASS_TIMES] = true; /* by the times in the file, which are the run's: test_pass_times.c */
+    is_tried[PC_KEY_PASS_TIMES] = true;      /* by the times in the file, which are the run's: test_pass_times.c */
+    is_tried[PC_KEY_MOE_LOAD_COUNTS] = true; /* by the counts in the file: test_run_key.c */
     is_tried[PC_KEY_PROFILE] = true; /* by what is in the file, once that has been read: pc_run_spec.profile_hash */
     for (pc_key key = 0; key < PC_KEYS; key++)
         if (!is_tried[key]) fail_msg("%s: a line of `changes` is missing", pc_key_path(key));

@@ -298,6 +298,7 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
     outline->experts.etp = outline->tp;
+    pc_outline_know_load(outline);
     if (pc_cut_folds_experts(&spec->model, cut))
         outline->experts = places ? places->experts : pc_outline_place_experts(outline);
     if (outline->experts.ep.ranks > 0) outline->experts.replicas = gradient_group(outline, outline->experts.replicas);

@@ -5,6 +5,7 @@
 #include "models/training/outline_experts.h"
 #include "models/training/outline_units.h"
 #include "models/training/pass_costs.h"
+#include "models/workload/expert_slice.h"
 
 #include <string.h>
 
@@ -86,18 +87,39 @@ pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *out
     return PC_OK;
 }
 
+static int64_t bits_of(double number) {
+    int64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+/* ---- loads ---- */
+
+void pc_outline_know_load(pc_outline *outline) {
+    const pc_model *model = &outline->spec->model;
+    pc_cut *cut = &outline->cut;
+    if (!pc_cut_expert_load_varies(model, cut) || cut->moe_load_fullest > 0) return;
+    const int64_t number[] = {cut->moe_load,
+                              bits_of(cut->moe_load_exponent),
+                              cut->moe_load_counts ? (int64_t)cut->moe_load_counts->hash : 0,
+                              pc_cut_ep(cut),
+                              bits_of(pc_cut_expert_tokens(cut)),
+                              bits_of(cut->memory_quantile)};
+    uint64_t at = pc_hash_bytes(number, sizeof number) % PC_OUTLINE_MEMO_LOADS;
+    pc_outline_load *known = outline->memo ? &outline->memo->loads[at] : NULL;
+    bool is_known = known && known->load.tokens > 0 && memcmp(known->number, number, sizeof number) == 0;
+    cut->known_load = is_known ? known->load : pc_cut_find_load(model, cut);
+    if (!known || is_known) return;
+    memcpy(known->number, number, sizeof number);
+    known->load = cut->known_load;
+}
+
 /* ---- parts ---- */
 
 typedef struct key_writer {
     pc_outline_part_key key;
     int count;
 } key_writer;
-
-static int64_t bits_of(double number) {
-    int64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
 
 static void put(key_writer *writer, const int64_t *numbers, size_t size) {
     memcpy(writer->key.number + writer->count, numbers, size);
@@ -157,6 +179,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->dispatcher,
                                cut->moe_load,
                                bits_of(cut->moe_load_exponent),
+                               cut->moe_load_counts ? (int64_t)cut->moe_load_counts->hash : 0,
                                bits_of(cut->moe_load_fullest),
                                bits_of(cut->memory_quantile),
                                cut->sequence_parallel,

@@ -29,8 +29,14 @@ typedef struct pc_outline_part_key {
     int64_t number[PC_OUTLINE_KEY_NUMBERS];
 } pc_outline_part_key;
 
+/* What the load of experts depends on, in a model, as numbers: of what it is, and how tokens are spread. */
+typedef struct pc_outline_load {
+    int64_t number[6];
+    pc_known_load load; /* without tokens: empty */
+} pc_outline_load;
+
 /* One thread's, and for specs of one model, one machine and one cost model. */
-enum { PC_OUTLINE_MEMO_PARTS = 4096, PC_OUTLINE_MEMO_PLACES = 64 };
+enum { PC_OUTLINE_MEMO_PARTS = 4096, PC_OUTLINE_MEMO_PLACES = 64, PC_OUTLINE_MEMO_LOADS = 256 };
 struct pc_outline_memo {
     struct {
         bool is_known;
@@ -38,6 +44,7 @@ struct pc_outline_memo {
         pc_part_cost cost;
     } * parts; /* [PC_OUTLINE_MEMO_PARTS]; owned */
     pc_outline_places places[PC_OUTLINE_MEMO_PLACES];
+    pc_outline_load loads[PC_OUTLINE_MEMO_LOADS];
 };
 
 pc_code pc_outline_memo_create(pc_outline_memo **memo, pc_error *error);
@@ -49,6 +56,10 @@ void pc_outline_place_context(const pc_outline *outline, pc_outline_places *plac
 /* The places of an outline whose spec, cut and ranks are there; the memo's, until the next call. */
 pc_code pc_outline_memo_find_places(pc_outline_memo *memo, const pc_outline *outline, const pc_outline_places **places,
                                     pc_error *error);
+
+/* Makes the cut of such an outline know its experts' load, which parts ask for again and again; with a memo or
+ * without. */
+void pc_outline_know_load(pc_outline *outline);
 
 /* Whether parts of the same layers cost the same in two outlines with one model, machine and cost model. */
 bool pc_outline_memo_has_same_parts(const pc_outline *a, const pc_outline *b);

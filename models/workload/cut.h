@@ -4,6 +4,7 @@
 #define PC_MODELS_WORKLOAD_CUT_H
 
 #include "engine/error.h"
+#include "models/workload/expert_counts.h"
 #include "models/workload/lora.h"
 #include "models/workload/model.h"
 #include "models/workload/offload.h"
@@ -134,6 +135,12 @@ typedef enum pc_cp_comm { PC_CP_P2P, PC_CP_ALL_GATHER, PC_CP_A2A, PC_CP_A2A_P2P 
 
 enum { PC_PARTS_MAX = 4096 };
 
+/* The fullest rank's rows over the mean (expert_slice.h): in the mean, and for which there is memory. */
+typedef struct pc_known_load {
+    double tokens; /* of all ranks that share out experts, for which it is; 0: not known */
+    double mean, held;
+} pc_known_load;
+
 typedef struct pc_cut {
     int tp, pp, dp; /* ranks of each; GPUs = tp * cp * pp * dp */
     int cp;         /* of context parallelism; 0 as 1: none */
@@ -148,8 +155,10 @@ typedef struct pc_cut {
     bool fp8_dispatch; /* tokens go to experts in 8 bits, with a scale for every 128 numbers; what comes back has 16 */
     bool overlaps_shared; /* shared experts run beside dispatch and combine (Megatron-LM's moe_shared_expert_overlap) */
     pc_moe_load moe_load;
-    double moe_load_exponent; /* POWER: of the density of experts' popularity */
+    double moe_load_exponent;                /* POWER: of the density of experts' popularity */
+    const pc_expert_counts *moe_load_counts; /* GIVEN: of as many experts as the model has; borrowed. NULL otherwise */
     double moe_load_fullest;  /* rows of the fullest rank over the mean, whatever moe_load says; 0: as that says */
+    pc_known_load known_load; /* of the above, worked out before by who makes many slices of one cut */
     double memory_quantile;   /* of the fullest rank's rows, for which there is memory (expert_load.h); 0: their mean */
     int chunks;               /* v; of schedules with slices all slices of a stage's parts */
     int slices;               /* of the sequence, where the schedule has them: those of one part; else 0 */

@@ -20,24 +20,35 @@ bool pc_cut_expert_load_varies(const pc_model *model, const pc_cut *cut) {
 
 double pc_cut_expert_load(const pc_model *model, const pc_cut *cut, double tokens, double quantile) {
     const pc_expert_spread spread = spread_of(model, cut, tokens, quantile);
+    const pc_known_load *known = &cut->known_load;
     if (pc_cut_ep(cut) > 1 && cut->moe_load_fullest > 0) return cut->moe_load_fullest;
     if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
+    if (known->tokens == tokens && quantile == 0) return known->mean;
+    if (known->tokens == tokens && quantile == cut->memory_quantile) return known->held;
+    if (cut->moe_load == PC_MOE_LOAD_GIVEN) return pc_expert_load_counted(cut->moe_load_counts, &spread);
     return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_by_chance(&spread) : pc_expert_load(&spread);
 }
 
-/* Tokens of all ranks that share out a layer's experts, of one microbatch. */
-static double tokens_of_all(const pc_model *model, const pc_cut *cut) {
-    const pc_expert_slice slice = pc_slice_of(model, cut).experts;
-    return (double)slice.tokens * (double)(slice.ranks * slice.cut);
+/* With experts, TP's ranks have the sequence cut. */
+double pc_cut_expert_tokens(const pc_cut *cut) {
+    int64_t tokens = cut->seq_len / pc_cut_cp(cut) * cut->microbatch_size / cut->tp;
+    return (double)tokens * (double)((int64_t)pc_cut_ep(cut) * pc_cut_etp(cut));
+}
+
+pc_known_load pc_cut_find_load(const pc_model *model, const pc_cut *cut) {
+    double tokens = pc_cut_expert_tokens(cut);
+    return (pc_known_load){tokens, pc_cut_expert_load(model, cut, tokens, 0),
+                           pc_cut_expert_load(model, cut, tokens, cut->memory_quantile)};
 }
 
 double pc_cut_mean_expert_load(const pc_model *model, const pc_cut *cut) {
-    return pc_cut_expert_load(model, cut, tokens_of_all(model, cut), 0);
+    return pc_cut_expert_load(model, cut, pc_cut_expert_tokens(cut), 0);
 }
 
 double pc_cut_expert_load_drawn(const pc_model *model, const pc_cut *cut, double u) {
-    const pc_expert_spread spread = spread_of(model, cut, tokens_of_all(model, cut), 0);
+    const pc_expert_spread spread = spread_of(model, cut, pc_cut_expert_tokens(cut), 0);
     if (!pc_cut_expert_load_varies(model, cut)) return 1.0;
+    if (cut->moe_load == PC_MOE_LOAD_GIVEN) return pc_expert_load_drawn_counted(cut->moe_load_counts, &spread, u);
     return cut->moe_load == PC_MOE_LOAD_UNIFORM ? pc_expert_load_drawn_by_chance(&spread, u)
                                                 : pc_expert_load_drawn(&spread, u);
 }

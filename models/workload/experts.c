@@ -154,6 +154,26 @@ static pc_code check_parallel(const pc_model *model, const pc_cut *cut, pc_error
         return pc_error_set(error, PC_ERROR_INPUT,
                             "tp %d does not divide moe_shared_expert_intermediate_size %" PRId64 "; expected a divisor",
                             cut->tp, model->experts.shared_ffn_hidden);
+    return PC_OK;
+}
+
+/* No token goes to an expert twice. Shares of counts may be off in their last digits. */
+static pc_code check_counts(const pc_experts *x, const pc_expert_counts *counts, pc_error *error) {
+    if (!counts) return pc_error_set(error, PC_ERROR_INPUT, "moe_load given without counts; expected moe_load_counts");
+    if (counts->experts != x->num_experts)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_load_counts has %" PRId64 " experts a layer; expected the %" PRId64 " of num_experts",
+                            counts->experts, x->num_experts);
+    if (counts->largest * (double)x->topk <= 1 + 1e-6) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "moe_load_counts: expert %" PRId64 " of layer %" PRId64
+                        " has %.4g of its choices; expected at most %.4g, for moe_router_topk is %" PRId64
+                        " and no token goes to an expert twice",
+                        counts->largest_expert, counts->largest_layer, counts->largest, 1 / (double)x->topk, x->topk);
+}
+
+static pc_code check_load(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    if (cut->moe_load == PC_MOE_LOAD_GIVEN) return check_counts(&model->experts, cut->moe_load_counts, error);
     if (cut->moe_load == PC_MOE_LOAD_POWER && !(cut->moe_load_exponent > 0 && isfinite(cut->moe_load_exponent)))
         return pc_error_set(error, PC_ERROR_INPUT, "moe_load power with moe_load_exponent %g; expected one over 0",
                             cut->moe_load_exponent);
@@ -183,5 +203,6 @@ pc_code pc_experts_check_cut(const pc_model *model, const pc_cut *cut, pc_error 
     if (!has_experts && !pc_model_is_latent(model)) return PC_OK;
     if (has_experts) code = check_ranks(model, cut, error);
     if (!code && has_experts) code = check_parallel(model, cut, error);
+    if (!code && has_experts) code = check_load(model, cut, error);
     return code ? code : check_beside(model, cut, error);
 }

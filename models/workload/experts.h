@@ -28,8 +28,14 @@ typedef enum pc_dispatcher {
 } pc_dispatcher;
 
 /* How tokens choose. BALANCED: every expert gets as many (Megatron-LM's moe_router_force_load_balancing in the mean).
- * UNIFORM: by chance, all experts alike. POWER: experts' popularity follows a power law (expert_load.h). */
-typedef enum pc_moe_load { PC_MOE_LOAD_BALANCED, PC_MOE_LOAD_UNIFORM, PC_MOE_LOAD_POWER } pc_moe_load;
+ * UNIFORM: by chance, all experts alike. POWER: experts' popularity follows a power law (expert_load.h). GIVEN: each
+ * expert's share was counted (expert_counts.h). */
+typedef enum pc_moe_load {
+    PC_MOE_LOAD_BALANCED,
+    PC_MOE_LOAD_UNIFORM,
+    PC_MOE_LOAD_POWER,
+    PC_MOE_LOAD_GIVEN
+} pc_moe_load;
 
 /* All zero: no experts. */
 typedef struct pc_experts {
