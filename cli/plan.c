@@ -19,6 +19,7 @@
 #include "sweep/sweep_files.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -257,6 +258,23 @@ static pc_code commit_results(session *s, pc_error *error) {
     return writer ? pc_results_commit(writer, error) : PC_OK;
 }
 
+/* The machines whose energy nobody knows, beside days that are known. */
+static void note_energy(const pc_plan_row *rows, int64_t count, look_notes *notes) {
+    for (int64_t i = 0; i < count; i++) {
+        const pc_run_row *row = &rows[i].row;
+        if (isnan(row->training_days) || !isnan(row->training_mwh)) continue;
+        look_note(notes, "no energy of %s: the file of its GPU has no power; --watts says what a GPU takes",
+                  row->machine);
+    }
+}
+
+static void note_all(const session *s, look_notes *notes) {
+    note_energy(s->rows, s->answer.count, notes);
+    for (int i = 0; i < s->parts.count; i++) note_energy(s->parts.list[i].rows, s->parts.list[i].count, notes);
+    if (pc_plan_scenario_shares_price(s->scenario))
+        look_note(notes, "one price, for a GPU-hour of every machine; --price 2.50/h,1.20/h says one for each");
+}
+
 static pc_code print_plans(const session *s, pc_error *error) {
     pc_model_assumed assumed;
     char import[PC_IMPORT_NOTE_SIZE];
@@ -267,6 +285,7 @@ static pc_code print_plans(const session *s, pc_error *error) {
         look_note(&notes, "share %" PRId64 " of %" PRId64 " of the cuts%s", s->request->shard, s->request->shard_count,
                   s->request->wants_changes || s->request->mix ? "; what is asked of the best plans waits for the merge"
                                                                : "");
+    note_all(s, &notes);
     pc_plan_report report = {.scenario = pc_plan_scenario_name(s->scenario),
                              .rows = s->rows,
                              .count = s->answer.count,

@@ -126,7 +126,7 @@ static void add_of_run(pc_text *cell, const plan_entry *entry, const pc_run_row 
     } else if (entry->run->field.type == PC_FIELD_INT64) {
         pc_text_printf(cell, "%" PRId64, pc_column_integer(entry->run, row));
     } else if (!isnan(number)) {
-        pc_text_printf(cell, "%.*f%s", entry->decimals, number, entry->column->unit ? entry->column->unit : "");
+        pc_text_printf(cell, "%.*f", entry->decimals, number);
     }
 }
 
@@ -292,6 +292,7 @@ static void add_constants(const plan_table *table, pc_text *lines, pc_text *cell
         if (entry->column->kind != CHOICE || entry->is_shown || entry->is_sacrificed) continue;
         set_cell(table, cell, 0, entry);
         bool is_plain = entry->column->plain && !cell->failed && strcmp(cell->data, entry->column->plain) == 0;
+        if (entry->column->unit) pc_text_printf(cell, "%s", entry->column->unit);
         if (!cell->failed && !is_plain) add_choice(&items, entry, cell->data);
     }
     pc_text_add(lines, "\n", 1);

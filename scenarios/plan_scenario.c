@@ -310,6 +310,10 @@ const pc_plan_space *pc_plan_scenario_space(pc_plan_scenario *scenario) {
     return &scenario->space;
 }
 
+bool pc_plan_scenario_shares_price(const pc_plan_scenario *scenario) {
+    return scenario->list[PC_CHOICE_PRICE].count == 1 && scenario->list[PC_CHOICE_MACHINE].count > 1;
+}
+
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario) {
     return scenario->request;
 }

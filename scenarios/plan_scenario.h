@@ -49,6 +49,9 @@ bool pc_plan_scenario_assumed(const pc_plan_scenario *scenario, pc_model_assumed
 /* As pc_scenario_import_note, of the one model. */
 bool pc_plan_scenario_import_note(const pc_plan_scenario *scenario, char text[PC_IMPORT_NOTE_SIZE]);
 
+/* Whether one price is that of a GPU-hour of several machines. */
+bool pc_plan_scenario_shares_price(const pc_plan_scenario *scenario);
+
 /* What is wanted: objectives, top and limits; the rest is zero. */
 pc_plan_request pc_plan_scenario_request(const pc_plan_scenario *scenario);
 

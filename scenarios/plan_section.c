@@ -438,14 +438,14 @@ static pc_code check_sweep(const pc_plan_scenario *scenario, pc_error *error) {
     return PC_OK;
 }
 
-/* Where two prices name two of them, which is less is nobody's to say; -1 if none do. */
+/* Where two prices name two of them, or one names none, which is less is nobody's to say; -1 if all are alike. */
 static int find_other_currency(const pc_node *prices, char one[PC_CURRENCY_TEXT], char other[PC_CURRENCY_TEXT]) {
     int index = 0;
     one[0] = '\0';
     for (const pc_node *price = pc_node_first(prices); price < pc_node_end(prices); price++, index++) {
         pc_price_currency(price->text, other);
-        if (*one && *other && strcmp(one, other) != 0) return index;
-        if (*other) memcpy(one, other, PC_CURRENCY_TEXT);
+        if (index > 0 && strcmp(one, other) != 0) return index;
+        memcpy(one, other, PC_CURRENCY_TEXT);
     }
     return -1;
 }
@@ -459,7 +459,8 @@ static pc_code check_prices(const pc_plan_scenario *scenario, pc_error *error) {
                  : -1;
     if (at >= 0)
         return pc_choice_refuse(scenario, PC_CHOICE_PRICE, at, error,
-                                "is in %s, and one before in %s; expected one currency", other, one);
+                                "is in %s, and one before in %s; expected one currency", *other ? other : "no currency",
+                                *one ? one : "none");
     if (prices->count <= 1 || prices->count == machines) return PC_OK;
     return pc_choice_refuse(scenario, PC_CHOICE_PRICE, -1, error,
                             "%d prices for %d machines; expected one for all, or one each", prices->count, machines);

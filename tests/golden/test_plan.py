@@ -504,6 +504,20 @@ class Words(Plan):
         self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline and the "
                                                              "budget\n"))
 
+    def test_what_is_said_of_machines(self):
+        """No energy, and one price for two, are said above the table; each machine's memory is a number."""
+        given = ("plan", "--model", "llama3-8b", "--machine", "dgx-h100,dgx-b300", "--gpus", "64", "--schedule", "1f1b", "--tp", "1",
+                 "--pp", "1", "--layout", "even", "--top", "1", "--each", "machine")
+        energy = "no energy of dgx-b300: the file of its GPU has no power; --watts says what a GPU takes"
+        price = "one price, for a GPU-hour of every machine; --price 2.50/h,1.20/h says one for each"
+        said = run(*given, "--tokens", "1T", "--price", "2/h").stdout
+        self.assertEqual((said.count(energy), said.count(price)), (1, 1))
+        self.assertEqual([line for line in said.splitlines() if line.startswith("dgx-") and "GiB" in line], [])  # the header has it
+        self.assertNotIn(energy, run(*given, "--tokens", "1T", "--watts", "1000").stdout)
+        other = run(*given, "--price", "2/h,3/h").stdout
+        self.assertNotIn(energy, other)
+        self.assertNotIn(price, other)
+
     def test_table(self):
         """Choices stand above where plans agree, and in a column where not; every line is of the JSON."""
         path = self.write(PLAN)

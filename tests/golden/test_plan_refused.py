@@ -129,6 +129,8 @@ class BadInput(Plan):
                  "plan.price[0]: 2.10/day: unknown unit '/day'; expected a price above zero of a GPU-hour such as 2.10, $2.10/h "
                  "or 2.10 EUR/h"),
                 ("price: [2 USD/h, 1 EUR/h]", "plan.price[1]: is in EUR, and one before in USD; expected one currency"),
+                ("price: [2 USD/h, 1/h]", "plan.price[1]: is in no currency, and one before in USD; expected one currency"),
+                ("price: [2/h, 1 EUR/h]", "plan.price[1]: is in EUR, and one before in none; expected one currency"),
                 ("price: [1/h, 2/h]", "plan.price: 2 prices for 1 machines; expected one for all, or one each"),
         ):
             with self.subTest(text):
