@@ -283,8 +283,10 @@ static pc_group pair_of(const recount *of, int a, int b) {
 static void meet_ends(const recount *of, double *done) {
     int first = pc_placement_stage(of->placement, of->p, 0, 0);
     int last = pc_placement_stage(of->placement, of->p, of->parts - 1, 0);
-    bool is_trained = of->spec->cut.lora.rank == 0 && !(of->spec->cut.frozen & (int32_t)PC_FROZEN_HEAD);
-    if (of->spec->model.is_tied && is_trained && first != last) {
+    bool is_tied = of->spec->model.is_tied, has_copy = is_tied || of->spec->model.mtp_layers > 0;
+    bool is_trained = of->spec->cut.lora.rank == 0 &&
+                      !(of->spec->cut.frozen & (int32_t)(is_tied ? PC_FROZEN_HEAD : PC_FROZEN_EMBEDDING));
+    if (has_copy && is_trained && first != last) {
         pc_group pair = pair_of(of, first, last);
         double bytes = 4.0 * (double)pc_model_padded_vocab(&of->spec->model, of->spec->cut.tp) / of->spec->cut.tp *
                        (double)of->spec->model.hidden;

@@ -161,11 +161,14 @@ static int64_t count_flows(const pc_engine_trace *seen, pc_flow_sort sort) {
     return count;
 }
 
-/* Whether both ends of the model, on different stages if there are several, hold the tied matrix. */
+/* Whether both ends of the model, on different stages if there are several, hold the tied matrix, or the embedding of
+ * multi-token prediction. */
 static bool tied_ends(const pc_iteration_spec *spec) {
     bool is_v = spec->generator->placement == PC_PLACEMENT_V && spec->cut.chunks % 2 == 0;
-    bool is_trained = !(pc_cut_frozen(&spec->cut) & (int32_t)PC_FROZEN_HEAD);
-    return spec->model.is_tied && !is_v && is_trained && spec->generator->barriers == PC_BARRIERS_NONE;
+    bool is_tied = spec->model.is_tied;
+    bool is_trained = !(pc_cut_frozen(&spec->cut) & (int32_t)(is_tied ? PC_FROZEN_HEAD : PC_FROZEN_EMBEDDING));
+    return (is_tied || spec->model.mtp_layers > 0) && !is_v && is_trained &&
+           spec->generator->barriers == PC_BARRIERS_NONE;
 }
 
 /* Whether messages between stages fill links: short ones take no longer than the latency of long ones, and are no

@@ -2,6 +2,7 @@
 #include "tests/support.h"
 
 #include "models/training/iteration.h"
+#include "models/training/outline.h"
 #include "models/workload/memory.h"
 #include "models/workload/operation.h"
 #include "tests/iteration_example.h"
@@ -191,6 +192,38 @@ static void test_searches_keep_the_limit(void **state) {
     expect_status(&spec, PC_RUN_OUT_OF_MEMORY, "stage 0: activations of one microbatch: ");
     pc_iteration_free(&free_run);
     pc_iteration_free(&limited);
+}
+
+/* Multi-token prediction's copy of the embedding exchanges its gradient with the first stage, as the head of a tied
+ * model does. They are as many bytes, between the same two stages, or with the stage that a list places it on. */
+static void test_prediction_exchanges_its_embedding(void **state) {
+    (void)state;
+    static const int32_t layers[] = {7, 7, 7, 3};
+    pc_iteration_spec spec = example_spec();
+    pc_outline tied, copied, listed, frozen;
+    assert_int_equal(pc_outline_make(&spec, NULL, &tied, NULL), PC_OK);
+    spec.model.is_tied = false;
+    spec.model.mtp_layers = 1;
+    assert_int_equal(pc_outline_make(&spec, NULL, &copied, NULL), PC_OK);
+    assert_int_equal(copied.tied_stage, 3);
+    assert_true(tied.tied_ps > 0);
+    assert_int_equal(copied.tied_ps, tied.tied_ps);
+    assert_true(copied.tied_bytes == tied.tied_bytes);
+    pc_iteration_spec other = spec;
+    other.cut.frozen = PC_FROZEN_EMBEDDING;
+    assert_int_equal(pc_outline_make(&other, NULL, &frozen, NULL), PC_OK);
+    assert_int_equal(frozen.tied_ps, 0);
+    other = spec;
+    other.cut.layout = PC_CUT_LISTED;
+    other.cut.layers_of_part = layers;
+    other.cut.mtp_listed = other.cut.mtp_ahead = 1;
+    assert_int_equal(pc_outline_make(&other, NULL, &listed, NULL), PC_OK);
+    assert_int_equal(listed.tied_stage, 2);
+    assert_true(listed.tied_ps > 0);
+    pc_outline_free(&tied);
+    pc_outline_free(&copied);
+    pc_outline_free(&frozen);
+    pc_outline_free(&listed);
 }
 
 /* Folded, the first and the last part are on stage 0, which then holds the tied matrix once, and both ends' work. */
@@ -518,6 +551,7 @@ static void test_collectives_in_passes_have_no_noise(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prediction_exchanges_its_embedding),
         cmocka_unit_test(test_one_gpu_is_the_sum_of_its_operations),
         cmocka_unit_test(test_launches_bound_a_pass),
         cmocka_unit_test(test_rates),

@@ -462,9 +462,10 @@ static pc_time finish_at(const reading *view, pc_time *done) {
     bool waits = outline->spec->step == PC_STEP_NORM;
     pc_time end = 0, slowest = 0, norm = view->scope == SCOPE_SHAPE ? 0 : outline->norm_ps;
     if (outline->tied_ps > 0 && view->scope != SCOPE_SHAPE) {
-        pc_time both = pc_max(done[first], done[last]);
+        int other = outline->tied_stage;
+        pc_time both = pc_max(done[first], done[other]);
         done[first] = (waits ? both : done[first]) + outline->tied_ps;
-        done[last] = (waits ? both : done[last]) + outline->tied_ps;
+        done[other] = (waits ? both : done[other]) + outline->tied_ps;
     }
     done[last] += view->scope == SCOPE_SHAPE ? 0 : outline->loss_ps;
     for (int d = 0; d < outline->devices; d++) {

@@ -76,12 +76,13 @@ void pc_outline_reduce_gradients(const pc_outline *outline, int without, const p
 
 /* ---- the end ---- */
 
-/* Both ends of the model wait for each other with the tied embedding's gradient, and the last one reduces the loss. */
+/* Two stages wait for each other with the embedding's gradient, and the last one reduces the loss. */
 static void meet_ends(const pc_outline *outline, int without, pc_time *done_ps) {
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
+    int other = outline->tied_stage;
     if (outline->tied_ps > 0 && !(without & PC_WITHOUT_TRANSFERS))
-        done_ps[first] = done_ps[last] = pc_max(done_ps[first], done_ps[last]) + outline->tied_ps;
+        done_ps[first] = done_ps[other] = pc_max(done_ps[first], done_ps[other]) + outline->tied_ps;
     done_ps[last] += outline->loss_ps;
 }
 

@@ -56,7 +56,7 @@ static pc_code end_stage(lowering *lowered, int device) {
     return code ? code : slow_stage(lowered, device);
 }
 
-/* The tied embedding's gradient, from each end of the model to the other. */
+/* The embedding's gradient, from each of the two stages that have it to the other. */
 static pc_code meet_ends(lowering *lowered, int first, int last) {
     pc_group pair = pc_outline_pair(lowered->outline, first, last);
     const int32_t ends[] = {lowered->ended[first], lowered->ended[last]};
@@ -171,7 +171,7 @@ pc_code lowering_add_tail(lowering *lowered) {
     int32_t norm = PC_NO_TASK;
     pc_code code = PC_OK;
     for (int d = 0; !code && d < outline->devices; d++) code = end_stage(lowered, d);
-    if (!code && outline->tied_ps > 0) code = meet_ends(lowered, first, last);
+    if (!code && outline->tied_ps > 0) code = meet_ends(lowered, first, outline->tied_stage);
     if (!code && outline->loss_ps > 0) code = reduce_loss(lowered, last);
     if (!code && waits) code = add_norm(lowered, &norm);
     if (!code) code = add_steps(lowered, norm);

@@ -135,10 +135,11 @@ typedef struct pc_outline {
     pc_chunk_outline *chunks_of; /* [devices][chunks] */
     pc_device_outline *device;
     pc_vocab_costs vocab; /* of schedules with S and T */
-    pc_time tied_ps;      /* all-reduce of the tied embedding's gradient between both ends */
-    double tied_bytes;    /* what a GPU at either end sends for it */
-    pc_time norm_ps;      /* of the global norm */
-    pc_time loss_ps;      /* all-reduce of the loss */
+    pc_time tied_ps;   /* all-reduce of the embedding's gradient between the first stage and the other that has it: */
+    int tied_stage;    /* the tied head's, or that of multi-token prediction */
+    double tied_bytes; /* what a GPU of either sends for it */
+    pc_time norm_ps;   /* of the global norm */
+    pc_time loss_ps;   /* all-reduce of the loss */
 } pc_outline;
 
 /* What a counterfactual leaves out: transfers between stages (the tied embedding's gradient, too), collectives of data

@@ -195,14 +195,15 @@ static void set_ends(const pc_sample_base *base, worker *w) {
     const pc_conditions *x = &w->conditions;
     int first = pc_placement_stage(base->outline->placement, base->devices, 0, 0);
     int last = pc_placement_stage(base->outline->placement, base->devices, base->outline->parts - 1, 0);
-    bool is_bad = has_bad_link(base, x, first) || has_bad_link(base, x, last), any_bad = false;
+    int other = base->outline->tied_stage;
+    bool is_bad = has_bad_link(base, x, first) || has_bad_link(base, x, other), any_bad = false;
     double share = 0;
     for (int d = 0; d < base->devices; d++) {
         any_bad = any_bad || has_bad_link(base, x, d);
         share = pc_max(share, x->share[d]);
     }
     const pc_outline *ends = is_bad ? &base->worse : base->outline, *all = any_bad ? &base->worse : base->outline;
-    w->outline.tied_ps = pc_time_drawn((double)ends->tied_ps * pc_max(x->share[first], x->share[last]));
+    w->outline.tied_ps = pc_time_drawn((double)ends->tied_ps * pc_max(x->share[first], x->share[other]));
     w->outline.loss_ps = pc_time_drawn((double)all->loss_ps * x->share[last]);
     w->outline.norm_ps = pc_time_drawn((double)all->norm_ps * share);
 }

@@ -48,6 +48,20 @@ static pc_code add_vocab(pc_outline *outline, pc_error *error) {
     return code || is_at_once ? code : pc_outline_time("vocabulary", reduce_s, 1, &x->reduce_ps, error);
 }
 
+/* Megatron-LM's embedding group (megatron/core/distributed/finalize_model_grads.py, _allreduce_word_embedding_grads):
+ * of a tied model both ends, with multi-token prediction also its stage. The first stage: nobody else has the matrix,
+ * or all do. */
+static int tied_stage(const pc_outline *outline) {
+    const pc_model *model = &outline->spec->model;
+    const pc_cut *cut = &outline->cut;
+    int32_t matrix = model->is_tied ? (int32_t)PC_FROZEN_HEAD : (int32_t)PC_FROZEN_EMBEDDING;
+    int part = 0;
+    bool is_alone = cut->vocab_stages > 0 || pc_cut_frozen(cut) & matrix;
+    if (!is_alone && model->is_tied) part = outline->parts - 1;
+    if (!is_alone && !model->is_tied && model->mtp_layers > 0) part = outline->parts - 1 - cut->mtp_ahead;
+    return pc_placement_stage(outline->placement, outline->devices, part, 0);
+}
+
 static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     double number = 4; /* bytes of an fp32 number */
     double loss_s = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
@@ -56,12 +70,10 @@ static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     pc_code code = pc_outline_time("loss", loss_s, 1, &outline->loss_ps, error);
     if (!code) code = pc_outline_time("norm", norm_s, 1, &outline->norm_ps, error);
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
-    int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
-    bool is_trained = !(pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_HEAD);
-    bool is_shared = outline->cut.vocab_stages > 0; /* both ends by every stage */
+    outline->tied_stage = tied_stage(outline);
     if (!code) code = add_vocab(outline, error);
-    if (code || !outline->spec->model.is_tied || !is_trained || is_shared || first == last) return code;
-    pc_group pair = pc_outline_pair(outline, first, last);
+    if (code || outline->tied_stage == first) return code;
+    pc_group pair = pc_outline_pair(outline, first, outline->tied_stage);
     pc_alone tied = alone(outline, &pair, PC_COLLECTIVE_ALL_REDUCE, pc_outline_tied_bytes(outline));
     outline->tied_bytes = tied.sent_bytes;
     return pc_outline_time("tied embedding", tied.seconds, 1, &outline->tied_ps, error);

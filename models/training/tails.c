@@ -31,7 +31,7 @@ static void fill_ends(const pc_outline *outline, pc_time *own) {
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);
     int last = pc_placement_stage(outline->placement, outline->devices, outline->parts - 1, 0);
     own[first] += outline->tied_ps;
-    if (last != first) own[last] += outline->tied_ps;
+    if (outline->tied_stage != first) own[outline->tied_stage] += outline->tied_ps;
     own[last] += outline->loss_ps;
     for (int d = 0; d < outline->devices && outline->spec->step == PC_STEP_POST_VALIDATION; d++)
         own[d] += outline->device[d].step_ps;

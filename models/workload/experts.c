@@ -133,6 +133,14 @@ static pc_code check_ranks(const pc_model *model, const pc_cut *cut, pc_error *e
         return pc_error_set(error, PC_ERROR_INPUT,
                             "ep %" PRId64 " does not divide %" PRId64 " experts; expected a divisor", ep,
                             model->experts.num_experts);
+    if (all % (ep * etp) && etp == 1)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "ep %" PRId64 " does not divide tp * cp * dp %" PRId64 "; expected a divisor", ep, all);
+    if (all % (ep * etp) && cut->etp == 0)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "etp %" PRId64 " (as tp) * ep %" PRId64 " does not divide tp * cp * dp %" PRId64
+                            "; expected a divisor%s",
+                            etp, ep, all, all % ep ? "" : ", or etp 1");
     if (all % (ep * etp))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "etp %" PRId64 " * ep %" PRId64 " does not divide tp * cp * dp %" PRId64
@@ -175,7 +183,8 @@ static pc_code check_counts(const pc_experts *x, const pc_expert_counts *counts,
 static pc_code check_load(const pc_model *model, const pc_cut *cut, pc_error *error) {
     if (cut->moe_load == PC_MOE_LOAD_GIVEN) return check_counts(&model->experts, cut->moe_load_counts, error);
     if (cut->moe_load == PC_MOE_LOAD_POWER && !(cut->moe_load_exponent > 0 && isfinite(cut->moe_load_exponent)))
-        return pc_error_set(error, PC_ERROR_INPUT, "moe_load power with moe_load_exponent %g; expected one over 0",
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "moe_load power with moe_load_exponent %g; expected one over 0, such as 1.2",
                             cut->moe_load_exponent);
     return PC_OK;
 }

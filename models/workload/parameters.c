@@ -126,6 +126,11 @@ static pc_wide part_layers(const pc_model *model, const pc_slice *x, const pc_pa
     return sum;
 }
 
+bool pc_part_copies_embedding(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
+    bool has_own = part->has_head && (model->is_tied || shares_embedding);
+    return part->mtp_layers > 0 && !part->has_embedding && cut->vocab_stages == 0 && !has_own;
+}
+
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
     if (part->slice > 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
@@ -135,6 +140,7 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     if (part->has_embedding && cut->vocab_stages == 0) sum += table;
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED) sum += model->max_positions * x.hidden;
     if (part->has_head) sum += pc_model_norm_parameters(model);
+    if (pc_part_copies_embedding(model, cut, part, shares_embedding)) sum += table;
     bool has_table = (model->is_tied && (part->has_embedding || shares_embedding)) || cut->vocab_stages > 0;
     sum += part->layers * pc_layer_adapters(model, cut);
     return part->has_head && !has_table ? sum + table : sum;
@@ -157,6 +163,8 @@ int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part 
     int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
     if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part->layers * pc_layer_adapters(model, cut);
+    bool is_copy = pc_part_copies_embedding(model, cut, part, shares_embedding);
+    if (is_copy && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) all -= table;
     if (part->has_embedding && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) {
         all -= table;
         if (model->positions == PC_POSITIONS_LEARNED) all -= model->max_positions * x.hidden;

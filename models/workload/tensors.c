@@ -119,6 +119,7 @@ int pc_part_tensors(const pc_model *model, const pc_cut *cut, const pc_part *par
     if (part->has_vocab) add_table(&x, slice.vocab, slice.hidden);
     if (part->has_vocab && !model->is_tied) add_table(&x, slice.vocab, slice.hidden);
     if (part->has_embedding && cut->vocab_stages == 0) add_table(&x, slice.vocab, slice.hidden);
+    if (pc_part_copies_embedding(model, cut, part, shares_embedding)) add_table(&x, slice.vocab, slice.hidden);
     if (part->has_embedding && model->positions == PC_POSITIONS_LEARNED)
         add_table(&x, model->max_positions, slice.hidden);
     if (part->has_head && !has_table && cut->vocab_stages == 0) add_table(&x, slice.vocab, slice.hidden);
