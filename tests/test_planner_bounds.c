@@ -104,9 +104,10 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
     if (iteration.status == PC_RUN_OK && bounds.time_s > iteration.iteration_s)
         fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
     seen->close_mean += check_close(bounder, space, choice, &iteration, what);
-    bool is_exact = !seen->of_times && is_bound_exact(space, choice);
-    if (iteration.status != PC_RUN_INFEASIBLE) check_memory(&bounds, &iteration, is_exact, what);
     bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
+    bool is_misfit = is_over && choice->layout == PC_CUT_BALANCED_MEMORY;
+    bool is_exact = !seen->of_times && is_bound_exact(space, choice) && !is_misfit;
+    if (iteration.status != PC_RUN_INFEASIBLE) check_memory(&bounds, &iteration, is_exact, what);
     if (is_over && iteration.status == PC_RUN_OK) fail_msg("fits, and its bound does not: %s", what);
     if (iteration.status == PC_RUN_OK) {
         seen->checked++;

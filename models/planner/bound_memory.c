@@ -49,7 +49,7 @@ static int64_t least_copied(const pc_outline *outline, int device) {
 
 /* What is held all the time is the outline's, exactly, and so is what the step needs in the place of activations; so
  * are the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
- * microbatch at least. */
+ * microbatch at least. Of layers that fit nowhere, however they are divided, no more is known. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline) {
     int64_t most = 0;
     for (int d = 0; d < outline->devices; d++) {
@@ -65,7 +65,7 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
         int64_t sum = pc_outline_fixed(outline, d) + held;
         if (sum > most) most = sum;
     }
-    return most;
+    return outline->fits_nowhere ? outline->device[0].capacity_bytes + 1 : most;
 }
 
 bool plan_exceeds_host(const pc_outline *outline) {

@@ -134,7 +134,9 @@ static pc_code open_memo(plan_bounder *bounder, int base, pc_error *error) {
     pc_outline_memo_free(bounder->memo);
     bounder->memo = NULL;
     bounder->memo_base = base;
-    return pc_outline_memo_create(&bounder->memo, error);
+    pc_code code = pc_outline_memo_create(&bounder->memo, error);
+    if (!code) bounder->memo->is_for_what_fits = true;
+    return code;
 }
 
 pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, int base, const pc_iteration_spec *spec,

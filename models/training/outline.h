@@ -130,6 +130,7 @@ typedef struct pc_outline {
                                 * rank, unless the cut has a shard_group */
     pc_expert_places experts;
     int32_t *layers_of_part; /* of what is balanced, [parts], which `cut` then has as a list; owned */
+    bool fits_nowhere;       /* of BALANCED_MEMORY: for certain, no division has room on all GPUs */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */

@@ -5,6 +5,7 @@
 #include "models/schedule/timing.h"
 #include "models/training/footprint.h"
 #include "models/training/outline_balance.h"
+#include "models/training/outline_memo.h"
 #include "models/training/sample.h"
 
 #include <string.h>
@@ -14,12 +15,14 @@ typedef struct fitting {
     pc_outline *outline;
     pc_layer_dealing dealing;
     pc_schedule schedule;
-    bool has_order; /* whether the schedule is there, and stays as it is */
-    pc_timing *timing;
+    bool has_order;        /* whether the schedule is there, and stays as it is */
+    pc_timing *timing;     /* where levels depend on times */
+    pc_time *zero_ps;      /* a number a pass, where they do not; as many as the schedule has */
     int64_t *most;         /* [devices]: the layers that a stage may have */
     int64_t *missing;      /* [devices]: bytes that a stage of the division at hand lacks; 0 or less if it fits */
     int32_t *best;         /* [parts]: the division that lacks least so far */
     int64_t least_missing; /* and what it lacks */
+    bool lacks_host;       /* whether some division lacked host memory */
 } fitting;
 
 /* ---- what a division lacks ---- */
@@ -66,9 +69,21 @@ static pc_code find_order(fitting *x, const pc_costs *costs, pc_error *error) {
                                    .memo = spec->memo};
     if (x->has_order) return PC_OK;
     pc_schedule_free(&x->schedule);
+    pc_free(x->zero_ps);
+    x->zero_ps = NULL;
     pc_code code = pc_generate(spec->generator, &request, &x->schedule, NULL, error);
-    x->has_order = !code && has_own_order(spec);
-    return code;
+    if (code) return code;
+    x->has_order = has_own_order(spec);
+    x->zero_ps = pc_alloc((size_t)x->schedule.offsets[x->schedule.devices], sizeof *x->zero_ps);
+    return x->zero_ps ? PC_OK : pc_error_no_memory(error);
+}
+
+/* When passes run counts beside copies alone. */
+static pc_code find_times(fitting *x, const pc_costs *costs, pc_timing_result *times, pc_error *error) {
+    *times = (pc_timing_result){.start_ps = x->zero_ps, .end_ps = x->zero_ps};
+    if (!pc_costs_have_copies(costs)) return PC_OK;
+    pc_code code = x->timing ? PC_OK : pc_timing_create(&x->timing, error);
+    return code ? code : pc_timing_run(x->timing, &x->schedule, costs, times, error);
 }
 
 static pc_code add_ordered(fitting *x, const pc_costs *costs, pc_iteration *iteration, pc_error *error) {
@@ -80,7 +95,7 @@ static pc_code add_ordered(fitting *x, const pc_costs *costs, pc_iteration *iter
         return PC_OK;
     }
     if (code) return pc_error_copy(error, &why);
-    code = pc_timing_run(x->timing, &x->schedule, costs, &times, error);
+    code = find_times(x, costs, &times, error);
     if (code) return code;
     return pc_footprint_activations(x->outline, &x->schedule, costs, times.start_ps, times.end_ps, NULL, iteration,
                                     error);
@@ -91,7 +106,9 @@ static void read_missing(fitting *x, const pc_iteration *iteration) {
     for (int d = 0; d < x->outline->devices; d++) {
         const pc_device_memory *held = &iteration->memory[d];
         x->missing[d] = held->peak_bytes - held->capacity_bytes;
-        if (share > 0) x->missing[d] = pc_max(x->missing[d], held->host_bytes - share);
+        if (share == 0) continue;
+        x->missing[d] = pc_max(x->missing[d], held->host_bytes - share);
+        x->lacks_host |= held->host_bytes > share;
     }
 }
 
@@ -148,11 +165,13 @@ static pc_code divide(fitting *x, pc_error *error) {
 }
 
 /* Divides, and divides again, until all fits or nothing is left. `fits`: whether what does not fit is passed over, and
- * not what is no better than the best so far. */
+ * not what is no better than the best so far; the layers then lie as if memory had no end. */
 static pc_code try_divisions(fitting *x, bool fits, pc_error *error) {
+    bool is_divided = fits;
     for (int d = 0; d < x->outline->devices; d++) x->most[d] = x->outline->spec->model.layers;
     for (;;) {
-        pc_code code = divide(x, error);
+        pc_code code = is_divided ? PC_OK : divide(x, error);
+        is_divided = false;
         if (!code) code = measure(x, error);
         if (code) return code;
         keep_best(x, worst_missing(x));
@@ -167,22 +186,31 @@ static pc_code open_fitting(fitting *x, pc_error *error) {
     if (!x->most || !x->best) return pc_error_no_memory(error);
     x->missing = x->most + devices;
     x->least_missing = INT64_MAX;
-    pc_code code = pc_timing_create(&x->timing, error);
-    return code ? code : pc_outline_dealing(x->outline, &x->dealing, error);
+    return pc_outline_dealing(x->outline, &x->dealing, error);
 }
 
 static void close_fitting(fitting *x) {
     pc_free(x->most);
     pc_free(x->best);
     pc_timing_free(x->timing);
+    pc_free(x->zero_ps);
     pc_schedule_free(&x->schedule);
+}
+
+/* Whether no division has room on all GPUs: what the most by a name has no room for may run with less. */
+static bool fits_nowhere(const fitting *x) {
+    const pc_iteration_spec *spec = x->outline->spec;
+    bool is_certain = has_own_order(spec) || (goes_by_name(spec) && spec->generator->adapts);
+    return is_certain && x->least_missing > 0 && !x->lacks_host;
 }
 
 pc_code pc_outline_fit(pc_outline *outline, pc_error *error) {
     fitting x = {.outline = outline};
     pc_code code = open_fitting(&x, error);
     if (!code) code = try_divisions(&x, true, error);
-    if (!code && x.least_missing > 0) code = try_divisions(&x, false, error);
+    outline->fits_nowhere = !code && fits_nowhere(&x);
+    bool is_enough = outline->fits_nowhere && outline->memo && outline->memo->is_for_what_fits;
+    if (!code && x.least_missing > 0 && !is_enough) code = try_divisions(&x, false, error);
     if (!code && x.least_missing > 0) {
         memcpy(outline->layers_of_part, x.best, (size_t)outline->parts * sizeof *x.best);
         code = pc_outline_divide_again(outline, error);

@@ -20,7 +20,8 @@
  * those which an order is made for that has no limit by its name. */
 bool pc_outline_fits_by_costs(const pc_iteration_spec *spec);
 
-/* Divides the layers of an outline anew that is complete, with a list of layers which is its own. */
+/* Divides the layers of an outline anew that is complete, with a list of layers which is its own. One whose memo is for
+ * what fits keeps any division if certainly none fits. */
 pc_code pc_outline_fit(pc_outline *outline, pc_error *error);
 
 #endif
