@@ -58,7 +58,7 @@ static void test_flops_do_not_depend_on_the_schedule(void **state) {
         int64_t parameters = 0, others = 0;
         for (int d = 0; d < first.devices; d++) parameters += first.memory[d].parameters + first.memory[d].optimizer;
         for (int d = 0; d < other.devices; d++) others += other.memory[d].parameters + other.memory[d].optimizer;
-        if (!spec.model.is_tied && spec.model.mtp_layers == 0) /* a V holds what both ends have once */
+        if (!spec.model.is_tied && spec.model.mtp_layers == 0)           /* a V holds what both ends have once */
             check_near((double)others, (double)parameters, 1e-7, &spec); /* a share is rounded up */
         pc_iteration_free(&first);
         pc_iteration_free(&other);

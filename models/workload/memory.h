@@ -66,8 +66,8 @@ int64_t pc_vocab_held_bytes(const pc_model *model, const pc_cut *cut);
  * it stands once, with the embedding. Keys and values of fewer heads than ranks stand on several. */
 int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
-/* Whether the part holds a copy of the embedding for multi-token prediction: where neither the embedding nor a tied head
- * is its own (megatron/core/models/gpt/gpt_model.py makes one for mtp_process). */
+/* Whether the part holds a copy of the embedding for multi-token prediction: where neither the embedding nor a tied
+ * head is its own (megatron/core/models/gpt/gpt_model.py makes one for mtp_process). */
 bool pc_part_copies_embedding(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
 /* Of them, those that have gradients and an optimizer's state: all, but for what is frozen (pc_cut_frozen). */
