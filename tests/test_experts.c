@@ -104,9 +104,13 @@ static void test_tensors(void **state) {
         int parts = i % 2 && pc_layout_divides(PC_CUT_EVEN, model.layers, 2) ? 2 : 1;
         pc_part part = pc_cut_part(&model, &cut, parts, parts - 1);
         int count = pc_part_tensors(&model, &cut, &part, parts == 1, sorts);
-        int64_t sum = 0;
-        for (int n = 0; n < count; n++) sum += sorts[n].parameters * sorts[n].count;
+        int64_t sum = 0, of_experts = 0;
+        for (int n = 0; n < count; n++) {
+            sum += sorts[n].parameters * sorts[n].count;
+            if (sorts[n].is_expert) of_experts += sorts[n].parameters * sorts[n].count;
+        }
         assert_int_equal(sum, pc_part_parameters(&model, &cut, &part, parts == 1));
+        assert_int_equal(of_experts, pc_part_experts(&model, &cut, &part));
     }
 }
 

@@ -1,4 +1,5 @@
 /* ZeRO 1 over whole tensors: who owns what, what broadcasts take, and what an iteration makes of it. */
+#include "models/training/outline.h"
 #include "models/training/owners.h"
 #include "models/workload/memory.h"
 #include "tests/iteration_example.h"
@@ -223,6 +224,52 @@ static void test_bytes(void **state) {
     }
 }
 
+/* Eight experts of 2048 x 8192 on `ep` ranks, in all layers; TP cuts none of them. */
+static pc_iteration_spec folded_spec(int ep) {
+    pc_iteration_spec spec = spec_of(PC_ZERO_PARTITION_TENSOR, 0);
+    spec.model.has_bias = false;
+    spec.model.experts = (pc_experts){.num_experts = 8, .topk = 2, .ffn_hidden = 8192};
+    spec.cut.sequence_parallel = true;
+    spec.cut.ep = ep;
+    spec.cut.etp = 1;
+    spec.cut.dispatcher = PC_DISPATCHER_ALLTOALL;
+    return spec;
+}
+
+/* Folded experts go to the ranks that have the same ones: of 16 ranks 16 / ep. A stage of six layers has two matrices
+ * of each of a rank's 8 / ep experts: 96 / ep in all, so that everyone has six. Others go to all 8 replicas. */
+static void test_folded_experts(void **state) {
+    (void)state;
+    for (int ep = 2; ep <= 8; ep *= 2) {
+        pc_iteration_spec spec = folded_spec(ep);
+        pc_outline outline;
+        assert_int_equal(pc_outline_make(&spec, NULL, &outline, NULL), PC_OK);
+        const pc_device_outline *x = &outline.device[1];
+        assert_int_equal(outline.experts.replicas.ranks, 16 / ep);
+        assert_int_equal(x->expert_owners.fullest, 6 * INT64_C(2048) * 8192);
+        assert_int_equal(x->expert_owners.most_state_bytes, 12 * x->expert_owners.fullest);
+        assert_int_equal(x->fixed_optimizer, x->owners.most_state_bytes + x->expert_owners.most_state_bytes);
+        pc_outline_free(&outline);
+    }
+}
+
+/* All-reduce and broadcasts as in test_bytes, of experts over the 16 / ep ranks that have the same; also with Muon. */
+static void test_bytes_of_folded_experts(void **state) {
+    (void)state;
+    for (int ep = 2; ep <= 8; ep *= 2) {
+        pc_iteration_spec spec = folded_spec(ep);
+        if (ep == 4) spec.cut.optimizer.kind = PC_OPTIMIZER_MUON;
+        pc_iteration x = run_spec(&spec);
+        double p = 0, same = 16.0 / ep, experts = 96.0 / ep * 2048 * 8192;
+        for (int d = 0; d < 4; d++) p += (double)x.memory[d].parameters / 2 / 4;
+        check_near(x.sent.dp_bytes,
+                   2 * 7.0 / 8 * 4 * (p - experts) + 2 * (p - experts) + 2 * (same - 1) / same * 4 * experts +
+                       2 * experts,
+                   1e-9);
+        pc_iteration_free(&x);
+    }
+}
+
 /* One replica, and ZeRO 0, have nothing to divide; ZeRO 2 and 3 cut tensors. */
 static void test_nothing_to_divide(void **state) {
     (void)state;
@@ -294,6 +341,8 @@ int main(void) {
         cmocka_unit_test(test_too_many_tensors),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_folded_experts),
+        cmocka_unit_test(test_bytes_of_folded_experts),
         cmocka_unit_test(test_nothing_to_divide),
         cmocka_unit_test(test_grows_with_replicas),
         cmocka_unit_test(test_engines_agree),

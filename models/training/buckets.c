@@ -75,15 +75,31 @@ pc_bucket_courses pc_outline_reduction(const pc_outline *outline, int device, in
     return courses;
 }
 
+/* A stage may have no layers, and no end. */
+static pc_collective_course share_of(const pc_owners *owners, int64_t parameters, int64_t all, int64_t buckets) {
+    return pc_course_share(&owners->course, (double)parameters / (double)pc_max(all, 1) / (double)buckets);
+}
+
+/* Folded experts' tensors are given to the ranks that have the same experts (Megatron-LM's
+ * megatron/core/optimizer/layer_wise_optimizer.py has a list for each of the two groups). */
+static pc_bucket_courses broadcasts(const pc_outline *outline, const pc_device_outline *held,
+                                    const pc_chunk_outline *x) {
+    const pc_part_cost *part = &outline->part_costs[x->sort];
+    pc_bucket_courses courses = {.count = 1, .group = {&outline->shard}};
+    courses.course[0] = share_of(&held->owners, part->parameters - part->expert_parameters,
+                                 held->parameter_count - held->expert_count, x->buckets);
+    if (part->expert_parameters == 0) return courses;
+    courses.group[1] = &outline->experts.replicas;
+    courses.course[1] = share_of(&held->expert_owners, part->expert_parameters, held->expert_count, x->buckets);
+    courses.count = 2;
+    return courses;
+}
+
 pc_bucket_courses pc_outline_gathering(const pc_outline *outline, int device, int chunk) {
     const pc_chunk_outline *x = &outline->chunks_of[(int64_t)device * outline->chunks + chunk];
     const pc_device_outline *held = &outline->device[device];
     pc_bucket_courses courses = {.count = 0};
-    if (pc_outline_gives_tensors(outline)) {
-        double all = (double)pc_max(held->parameter_count, 1); /* a stage may have no layers, and no end */
-        double share = (double)outline->part_costs[x->sort].parameters / all / x->buckets;
-        return (pc_bucket_courses){1, {&outline->shard}, {pc_course_share(&held->owners.course, share)}};
-    }
+    if (pc_outline_gives_tensors(outline)) return broadcasts(outline, held, x);
     double of_experts = gathered_bytes(outline, device, chunk, true);
     add_course(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, gathered_bytes(outline, device, chunk, false),
                &courses);

@@ -22,7 +22,7 @@ static inline bool pc_outline_has_replicas(const pc_outline *outline) {
 /* Whether whole tensors are given to ranks. One rank has nobody to give to: all that it has is its own, as without
  * ZeRO. */
 static inline bool pc_outline_gives_tensors(const pc_outline *outline) {
-    return outline->dp.ranks > 1 && pc_cut_gives_tensors(&outline->cut);
+    return pc_outline_has_replicas(outline) && pc_cut_gives_tensors(&outline->cut);
 }
 
 /* Who shares the state of folded experts, at least one. */

@@ -104,6 +104,7 @@ typedef struct pc_device_outline {
     pc_time hop_ps;          /* a transfer to the next device, or back; 0 on the only one */
     pc_time step_ps;         /* of the optimizer */
     pc_owners owners;        /* of whole tensors; zeroed where none are given to ranks */
+    pc_owners expert_owners; /* of folded experts' */
     pc_time slowed_ps; /* how much later its kernels end for the collectives of ZeRO 0 to 2 beside them (state.c) */
 } pc_device_outline;
 

@@ -14,16 +14,7 @@ static pc_code check_state(const pc_cut *cut, pc_error *error) {
         return pc_error_set(error, PC_ERROR_INPUT,
                             "shard_group %d with ep %d, whose experts have other replicas; expected one of the two",
                             cut->shard_group, pc_cut_ep(cut));
-    if (!pc_cut_gives_tensors(cut)) return PC_OK;
-    const char *name = pc_optimizer_name(cut->optimizer.kind);
-    if (pc_optimizer_takes_tensors(&cut->optimizer))
-        return pc_error_set(error, PC_ERROR_INPUT,
-                            "optimizer %s with zero 1 and ep %d, whose experts have other replicas, to whose ranks it "
-                            "would give whole tensors; expected zero 0, or another optimizer",
-                            name, pc_cut_ep(cut));
-    return pc_error_set(error, PC_ERROR_INPUT,
-                        "zero_partition tensor with ep %d, whose experts have other replicas; expected even",
-                        pc_cut_ep(cut));
+    return PC_OK;
 }
 
 int pc_cut_replicas_in_step(const pc_model *model, const pc_cut *cut) {

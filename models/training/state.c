@@ -180,9 +180,10 @@ static int step_launches(const pc_outline *outline) {
     return STEP_LAUNCHES + (is_fused ? 0 : SEPARATE_LAUNCHES - 1) + copies_gradients(outline);
 }
 
-/* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. */
+/* Parameters that one rank steps: its share, with ZeRO; of whole tensors, those of the rank that has most. That rank
+ * may have most of both, experts' and others'. */
 static int64_t stepped(const pc_outline *outline, const pc_device_outline *held) {
-    if (pc_outline_gives_tensors(outline)) return held->owners.fullest;
+    if (pc_outline_gives_tensors(outline)) return held->owners.fullest + held->expert_owners.fullest;
     bool is_shared = outline->cut.zero >= 1;
     int64_t of_experts = pc_divide_up(held->expert_trained, is_shared ? pc_outline_expert_ranks(outline) : 1);
     return pc_divide_up(held->trained_count - held->expert_trained, is_shared ? outline->shard.ranks : 1) + of_experts;
@@ -195,7 +196,9 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
     int64_t count = stepped(outline, x), on_host = pc_outline_stepped_by_host(outline, count);
     bool is_as_before = d > 0 && x[-1].trained_count == x->trained_count && x[-1].expert_trained == x->expert_trained &&
                         x[-1].fixed_gradients == x->fixed_gradients && x[-1].owners.fullest == x->owners.fullest &&
-                        x[-1].owners.most_step_ps == x->owners.most_step_ps;
+                        x[-1].owners.most_step_ps == x->owners.most_step_ps &&
+                        x[-1].expert_owners.fullest == x->expert_owners.fullest &&
+                        x[-1].expert_owners.most_step_ps == x->expert_owners.most_step_ps;
     if (is_as_before) {
         x->step_ps = x[-1].step_ps;
         return PC_OK;
@@ -214,7 +217,8 @@ static pc_code add_step(pc_outline *outline, int d, pc_error *error) {
                        .launches = step_launches(outline),
                        .repeat = 1};
     pc_pass_estimate sum = pc_cost_pass(&outline->cost, &step);
-    double seconds = pc_max(sum.kernel_s, sum.launch_bound_s) + pc_time_to_seconds(x->owners.most_step_ps);
+    pc_time own_ps = x->owners.most_step_ps + x->expert_owners.most_step_ps;
+    double seconds = pc_max(sum.kernel_s, sum.launch_bound_s) + pc_time_to_seconds(own_ps);
     return pc_outline_time("step", seconds + pc_outline_host_step_s(outline, on_host), 1, &x->step_ps, error);
 }
 
@@ -354,7 +358,8 @@ static void add_memory(pc_outline *outline, int d) {
     pc_state_bytes state = state_of(outline, x->trained_count, x->expert_trained);
     x->fixed_parameters = all.parameters + low_weight_bytes(outline, x, outline->shard.ranks);
     x->fixed_gradients = state.gradients;
-    x->fixed_optimizer = looks_at_tensors(outline) ? x->owners.most_state_bytes : state.optimizer;
+    int64_t of_tensors = x->owners.most_state_bytes + x->expert_owners.most_state_bytes;
+    x->fixed_optimizer = looks_at_tensors(outline) ? of_tensors : state.optimizer;
     if (pc_outline_has_units(outline)) pc_outline_unit_state(outline, x);
     const pc_part_activation *most = most_working(outline, d);
     int64_t working = most->working, count = stepped(outline, x);
@@ -399,10 +404,33 @@ static pc_code price_tensor(const pc_outline *outline, pc_tensor_sort *sort, pc_
     return pc_outline_time("step", pc_max(sum.kernel_s, sum.launch_bound_s), 1, &sort->step_ps, error);
 }
 
+/* Moves folded experts' behind all others; returns how many others there are. */
+static int part_experts(pc_tensor_sort *sorts, int count) {
+    int others = 0;
+    for (int i = 0; i < count; i++) {
+        if (sorts[i].is_expert) continue;
+        pc_tensor_sort other = sorts[i];
+        sorts[i] = sorts[others];
+        sorts[others++] = other;
+    }
+    return others;
+}
+
 /* Where nobody shares them, all are the rank's own. */
+static pc_code give_tensors(pc_outline *outline, int d, pc_tensor_sort *sorts, int count, pc_error *error) {
+    static const pc_group own = {.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
+    const pc_machine *machine = &outline->spec->machine;
+    pc_device_outline *x = &outline->device[d];
+    bool gives = pc_outline_gives_tensors(outline);
+    const pc_group *experts = gives && outline->experts.replicas.ranks > 1 ? &outline->experts.replicas : &own;
+    int others = x->expert_count > 0 ? part_experts(sorts, count) : count;
+    pc_code code =
+        pc_owners_of(machine, gives ? &outline->shard : &own, sorts, others, PC_PARAMETER_BYTES, &x->owners, error);
+    if (code) return code;
+    return pc_owners_of(machine, experts, sorts + others, count - others, PC_PARAMETER_BYTES, &x->expert_owners, error);
+}
+
 static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
-    const pc_group own = {.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    const pc_group *group = pc_outline_gives_tensors(outline) ? &outline->shard : &own;
     pc_code code = PC_OK;
     int count = 0;
     pc_tensor_sort *sorts = pc_alloc((size_t)outline->chunks * PC_TENSOR_SORTS_MAX, sizeof *sorts);
@@ -411,9 +439,7 @@ static pc_code find_owners(pc_outline *outline, int d, pc_error *error) {
         count += pc_part_tensors(&outline->spec->model, &outline->cut, &pc_outline_part(outline, d, c)->part,
                                  outline->shares_embedding, sorts + count);
     for (int i = 0; !code && i < count; i++) code = price_tensor(outline, &sorts[i], error);
-    if (!code)
-        code = pc_owners_of(&outline->spec->machine, group, sorts, count, PC_PARAMETER_BYTES,
-                            &outline->device[d].owners, error);
+    if (!code) code = give_tensors(outline, d, sorts, count, error);
     pc_free(sorts);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "models/workload/tensors.h"
 
+#include "models/workload/memory.h"
 #include "models/workload/slice.h"
 
 #include <assert.h>
@@ -58,12 +59,14 @@ static void add_mlp(list *x, const pc_model *model, int64_t hidden, int64_t ffn,
 static void add_experts(list *x, const pc_model *model, const pc_slice *slice, int64_t layers) {
     const pc_expert_slice *e = &slice->experts;
     int64_t h = slice->hidden, all = model->experts.num_experts;
+    int first = x->count;
     add_mlp(x, model, h, e->ffn, layers * e->experts);
+    if (model->has_bias) add(x, e->up + h, layers * e->experts);
+    for (int i = first; i < x->count; i++) x->sorts[i].is_expert = true;
     add_mlp(x, model, h, e->shared, layers);
     add_matrix(x, h, all, 0, layers);
     if (model->experts.has_router_bias) add(x, all, layers);
     if (model->experts.has_shared_gate) add(x, h, layers);
-    if (model->has_bias) add(x, e->up + h, layers * e->experts);
 }
 
 static void add_matrices(list *x, const pc_model *model, const pc_slice *slice, const pc_part *part) {

@@ -18,6 +18,7 @@ typedef struct pc_tensor_sort {
     int64_t rows, columns; /* of a matrix; else 0 */
     int64_t key_columns;   /* of the columns, those of the keys, and as many of the values; 0: it has none */
     bool is_in_layer;      /* a matrix of a layer, and no table */
+    bool is_expert;        /* of a routed expert */
     int64_t state_bytes;   /* optimizer state of one, and the time of its own step: for the caller to fill in */
     int64_t step_ps;
 } pc_tensor_sort;
