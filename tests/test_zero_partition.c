@@ -270,6 +270,46 @@ static void test_bytes_of_folded_experts(void **state) {
     }
 }
 
+/* Groups of 4 of 8 replicas share state. With TP 2 a group has 8 ranks, and every expert on 8 / ep of them; the other
+ * group has the same. Of P parameters over s ranks that share them: 4 P (s - 1)/s are scattered, then 4 P / s
+ * all-reduced over the two groups, and 2 P (s - 1)/s gathered; state is 12 P / s. */
+static double bytes_of(double p, double s) {
+    return (4 * p + 2 * p) * (s - 1) / s + 2 * 0.5 * 4 * p / s;
+}
+
+static void test_groups_of_folded_experts(void **state) {
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        int ep = 2 << i % 3;
+        pc_iteration_spec spec = folded_spec(ep);
+        spec.cut.zero_partition = PC_ZERO_PARTITION_EVEN;
+        spec.cut.shard_group = 4;
+        spec.network = i < 3 ? PC_NETWORK_CLOSED : PC_NETWORK_FLOWS;
+        pc_iteration x = run_spec(&spec);
+        double p = 0, experts = 96.0 / ep * 2048 * 8192;
+        for (int d = 0; d < 4; d++) {
+            double own = (double)x.memory[d].parameters / 2;
+            p += own / 4;
+            check_near((double)x.memory[d].optimizer, 12 * ((own - experts) / 4 + experts * ep / 8), 1e-6);
+        }
+        check_near(x.sent.dp_bytes, bytes_of(p - experts, 4) + bytes_of(experts, 8.0 / ep), 1e-9);
+        pc_iteration_free(&x);
+    }
+    pc_iteration_spec all = folded_spec(4), none = all, small = all;
+    pc_error error = {0};
+    all.cut.zero = none.cut.zero = 3;
+    all.cut.shard_group = 8;
+    pc_iteration x = run_spec(&all), y = run_spec(&none);
+    assert_true(x.iteration_s == y.iteration_s && x.memory[1].peak_bytes == y.memory[1].peak_bytes);
+    pc_iteration_free(&x);
+    pc_iteration_free(&y);
+    small.cut.shard_group = 1;
+    assert_int_equal(pc_outline_check(&small, &error), PC_ERROR_INPUT);
+    assert_string_equal(
+        error.message,
+        "shard_group 1 x tp 2 with etp 1 x ep 4; expected a multiple, so that each group has all experts");
+}
+
 /* One replica, and ZeRO 0, have nothing to divide; ZeRO 2 and 3 cut tensors. */
 static void test_nothing_to_divide(void **state) {
     (void)state;
@@ -343,6 +383,7 @@ int main(void) {
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_folded_experts),
         cmocka_unit_test(test_bytes_of_folded_experts),
+        cmocka_unit_test(test_groups_of_folded_experts),
         cmocka_unit_test(test_nothing_to_divide),
         cmocka_unit_test(test_grows_with_replicas),
         cmocka_unit_test(test_engines_agree),

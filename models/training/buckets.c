@@ -71,7 +71,12 @@ pc_bucket_courses pc_outline_reduction(const pc_outline *outline, int device, in
     add_course(outline, gives ? &outline->dp : &outline->shard, collective, bytes, &courses);
     if (outline->replicate.ranks > 1 && !gives)
         add_course(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, bytes / outline->shard.ranks, &courses);
-    if (of_experts > 0) add_course(outline, &outline->experts.replicas, collective, of_experts, &courses);
+    if (!(of_experts > 0)) return courses;
+    const pc_expert_places *experts = &outline->experts;
+    add_course(outline, gives ? &experts->replicas : &experts->shard, collective, of_experts, &courses);
+    if (experts->replicate.ranks > 1 && !gives)
+        add_course(outline, &experts->replicate, PC_COLLECTIVE_ALL_REDUCE,
+                   of_experts / pc_outline_expert_ranks(outline), &courses);
     return courses;
 }
 
@@ -89,7 +94,7 @@ static pc_bucket_courses broadcasts(const pc_outline *outline, const pc_device_o
     courses.course[0] = share_of(&held->owners, part->parameters - part->expert_parameters,
                                  held->parameter_count - held->expert_count, x->buckets);
     if (part->expert_parameters == 0) return courses;
-    courses.group[1] = &outline->experts.replicas;
+    courses.group[1] = &outline->experts.shard;
     courses.course[1] = share_of(&held->expert_owners, part->expert_parameters, held->expert_count, x->buckets);
     courses.count = 2;
     return courses;
@@ -103,7 +108,7 @@ pc_bucket_courses pc_outline_gathering(const pc_outline *outline, int device, in
     double of_experts = gathered_bytes(outline, device, chunk, true);
     add_course(outline, &outline->shard, PC_COLLECTIVE_ALL_GATHER, gathered_bytes(outline, device, chunk, false),
                &courses);
-    if (of_experts > 0) add_course(outline, &outline->experts.replicas, PC_COLLECTIVE_ALL_GATHER, of_experts, &courses);
+    if (of_experts > 0) add_course(outline, &outline->experts.shard, PC_COLLECTIVE_ALL_GATHER, of_experts, &courses);
     return courses;
 }
 
@@ -131,7 +136,7 @@ static const pc_chunk_outline *find_like(const pc_outline *outline, int device, 
 /* Of the shares that a rank has of a bucket, over the host's link where they are there. */
 static double copy_s(const pc_outline *outline, double bytes, double of_experts) {
     double all = pc_outline_share_copy_s(outline, bytes, outline->shard.ranks);
-    return of_experts > 0 ? all + pc_outline_share_copy_s(outline, of_experts, outline->experts.replicas.ranks) : all;
+    return of_experts > 0 ? all + pc_outline_share_copy_s(outline, of_experts, outline->experts.shard.ranks) : all;
 }
 
 static pc_code add_gathering(pc_outline *outline, int device, int chunk, pc_error *error) {

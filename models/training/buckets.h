@@ -6,8 +6,8 @@
 #include "models/training/outline.h"
 
 /* What a bucket goes through, one after the other, each over its group (borrowed from the outline). Folded experts of
- * the bucket come last, over the ranks that have the same ones. */
-enum { PC_BUCKET_COURSES = 3 };
+ * the bucket come last, over the ranks that have the same ones, likewise. */
+enum { PC_BUCKET_COURSES = 4 };
 typedef struct pc_bucket_courses {
     int count; /* at least 1 */
     const pc_group *group[PC_BUCKET_COURSES];
@@ -27,7 +27,7 @@ static inline bool pc_outline_gives_tensors(const pc_outline *outline) {
 
 /* Who shares the state of folded experts, at least one. */
 static inline int pc_outline_expert_ranks(const pc_outline *outline) {
-    return outline->experts.replicas.ranks > 1 ? outline->experts.replicas.ranks : 1;
+    return outline->experts.shard.ranks > 1 ? outline->experts.shard.ranks : 1;
 }
 
 /* Of gradients: over outline->shard, and a share of them is then all-reduced over outline->replicate, if that has

@@ -1,16 +1,18 @@
 /* ZeRO 3's units as tasks: the recurrence of units.h, over links that other traffic may share. */
 #include "engine/alloc.h"
+#include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/lowering.h"
 #include "models/training/outline_units.h"
 
 /* ---- what they send ---- */
 
-/* What goes over a group, and behind it folded experts' over their own replicas. Takes alone_ps alone. */
+/* What goes over a group, and behind it folded experts' over their own. Takes alone_ps alone. */
 static pc_code make_sendings(const lowering *lowered, const pc_group *group, pc_collective collective, double bytes,
                              double of_experts, pc_time alone_ps, pc_sendings *sendings) {
     const pc_machine *machine = &lowered->outline->spec->machine;
-    const pc_group *replicas = &lowered->outline->experts.replicas;
+    const pc_outline *outline = lowered->outline;
+    const pc_group *replicas = group == &outline->replicate ? &outline->experts.replicate : &outline->experts.shard;
     pc_collective_course course = pc_collective_course_of(machine, group, collective, PC_ALGORITHM_BEST, bytes), next;
     next = pc_collective_course_of(machine, replicas, collective, PC_ALGORITHM_BEST, of_experts);
     double seconds = course.seconds + next.seconds;
@@ -34,7 +36,8 @@ static pc_code make_size(const lowering *lowered, const pc_unit_traffic *x, pc_u
         code = make_sendings(lowered, &outline->shard, PC_COLLECTIVE_REDUCE_SCATTER, x->gradient_bytes,
                              x->expert_gradient_bytes, x->reduce_ps, &made->of[size].reduce);
     if (code || outline->replicate.ranks <= 1) return code;
-    return make_sendings(lowered, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, share, 0, x->replicate_ps,
+    return make_sendings(lowered, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, share,
+                         x->expert_gradient_bytes / pc_outline_expert_ranks(outline), x->replicate_ps,
                          &made->of[size].replicate);
 }
 

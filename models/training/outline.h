@@ -75,6 +75,7 @@ typedef struct pc_chunk_units {
  * up their gradients and, with ZeRO, shares their state. Zeroed where experts are with the other parameters. */
 typedef struct pc_expert_places {
     pc_group ep, etp, replicas; /* etp: who cuts an expert */
+    pc_group shard, replicate;  /* of the replicas, as the outline's own of all */
 } pc_expert_places;
 
 /* A chunk's collectives of data parallelism come in `buckets` equal ones. */

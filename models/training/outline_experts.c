@@ -8,13 +8,20 @@ bool pc_cut_folds_experts(const pc_model *model, const pc_cut *cut) {
     return pc_model_has_experts(model) && (pc_cut_ep(cut) > 1 || pc_cut_etp(cut) != cut->tp);
 }
 
-/* State of experts is shared over their own replicas: what goes by all replicas of a stage is not there for them. */
-static pc_code check_state(const pc_cut *cut, pc_error *error) {
-    if (cut->shard_group > 0)
+/* A group that shares state has all of it, and so all experts, on ranks in a row. */
+static pc_code check_state(const pc_iteration_spec *spec, const pc_cut *cut, pc_error *error) {
+    int64_t ranks = (int64_t)cut->shard_group * cut->tp, sharing = (int64_t)pc_cut_etp(cut) * pc_cut_ep(cut);
+    if (ranks == 0) return PC_OK;
+    if (ranks % sharing)
         return pc_error_set(error, PC_ERROR_INPUT,
-                            "shard_group %d with ep %d, whose experts have other replicas; expected one of the two",
-                            cut->shard_group, pc_cut_ep(cut));
-    return PC_OK;
+                            "shard_group %d x tp %d with etp %d x ep %d; expected a multiple, so that each group has "
+                            "all experts",
+                            cut->shard_group, cut->tp, pc_cut_etp(cut), pc_cut_ep(cut));
+    if (cut->tp == 1 || spec->order.axis[0] == PC_AXIS_TP) return PC_OK;
+    return pc_error_set(
+        error, PC_ERROR_INPUT,
+        "shard_group %d with ep %d and a rank order that does not begin with tp; expected one that does",
+        cut->shard_group, pc_cut_ep(cut));
 }
 
 int pc_cut_replicas_in_step(const pc_model *model, const pc_cut *cut) {
@@ -57,7 +64,7 @@ pc_code pc_outline_check_experts(const pc_iteration_spec *spec, const pc_cut *cu
     pc_code code = check_shared(&spec->model, cut, error);
     if (code || !pc_cut_folds_experts(&spec->model, cut)) return code;
     code = check_dispatch(cut, error);
-    if (!code) code = check_state(cut, error);
+    if (!code) code = check_state(spec, cut, error);
     return code ? code : pc_ranks_place_experts(ranks, spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &experts, error);
 }
 
@@ -66,8 +73,9 @@ pc_expert_places pc_outline_place_experts(const pc_outline *outline) {
     const pc_cut *cut = &outline->cut;
     pc_ranks x;
     pc_ranks_place_experts(&outline->ranks, outline->spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &x, NULL);
-    return (pc_expert_places){pc_group_of(machine, &x, of_ep), pc_group_of(machine, &x, PC_AXIS_TP),
-                              pc_group_of(machine, &x, PC_AXIS_DP)};
+    return (pc_expert_places){.ep = pc_group_of(machine, &x, of_ep),
+                              .etp = pc_group_of(machine, &x, PC_AXIS_TP),
+                              .replicas = pc_group_of(machine, &x, PC_AXIS_DP)};
 }
 
 /* ---- dispatch and combine ---- */

@@ -1,7 +1,26 @@
 #include "models/training/outline_restate.h"
 
+#include "models/training/outline_experts.h"
 #include "models/training/outline_memo.h"
 #include "models/training/state.h"
+
+/* A shard group's ranks have all experts, each on as many of them: so many replicas of an expert share its state
+ * (torchtitan's torchtitan/distributed/parallel_dims.py: efsdp = dp_shard * cp * tp / (etp * ep), within each of
+ * dp_replicate groups). */
+static void split_experts(pc_outline *outline, int first, int all) {
+    const pc_machine *machine = &outline->spec->machine;
+    const pc_cut *cut = &outline->cut;
+    pc_expert_places *x = &outline->experts;
+    pc_ranks experts, inner, outer;
+    int sharing = (int)((int64_t)first * cut->tp / ((int64_t)pc_cut_ep(cut) * pc_cut_etp(cut)));
+    x->shard = x->replicas;
+    x->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
+    if (x->ep.ranks == 0 || first == all) return;
+    pc_ranks_place_experts(&outline->ranks, outline->spec->order, pc_cut_etp(cut), pc_cut_ep(cut), &experts, NULL);
+    pc_ranks_split(&experts, PC_AXIS_DP, sharing, &inner, &outer);
+    x->shard = pc_group_of(machine, &inner, PC_AXIS_DP);
+    x->replicate = pc_group_of(machine, &outer, PC_AXIS_DP);
+}
 
 void pc_outline_split_replicas(pc_outline *outline) {
     const pc_machine *machine = &outline->spec->machine;
@@ -9,7 +28,9 @@ void pc_outline_split_replicas(pc_outline *outline) {
     pc_ranks joined, inner, outer;
     outline->shard = outline->dp;
     outline->replicate = (pc_group){.ranks = 1, .in_domain = 1, .domains = 1, .in_leaf = 1};
-    if (first == 0 || first == pc_cut_replicas(&outline->cut)) return;
+    int all = pc_cut_replicas(&outline->cut);
+    split_experts(outline, first > 0 ? first : all, all);
+    if (first == 0 || first == all) return;
     pc_ranks_join(&outline->ranks, PC_AXIS_DP, PC_AXIS_CP, &joined);
     pc_ranks_split(&joined, PC_AXIS_DP, first, &inner, &outer);
     outline->shard = pc_group_of(machine, &inner, PC_AXIS_DP);

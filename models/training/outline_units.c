@@ -99,13 +99,24 @@ static unit_size times(unit_size size, double count) {
 static pc_alone with_experts(const pc_outline *outline, pc_collective collective, double bytes, double of_experts) {
     pc_alone all = alone(outline, &outline->shard, collective, bytes);
     if (!(of_experts > 0)) return all;
-    pc_alone experts = alone(outline, &outline->experts.replicas, collective, of_experts);
+    pc_alone experts = alone(outline, &outline->experts.shard, collective, of_experts);
     return (pc_alone){all.seconds + experts.seconds, all.sent_bytes + experts.sent_bytes};
+}
+
+/* Shares of gradients, with the ranks of other groups that have the same. */
+static pc_alone over_groups(const pc_outline *outline, double bytes, double of_experts) {
+    const pc_expert_places *experts = &outline->experts;
+    pc_alone all = {0}, of_folded = {0};
+    if (outline->replicate.ranks > 1)
+        all = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, bytes / outline->shard.ranks);
+    if (of_experts > 0 && experts->replicate.ranks > 1)
+        of_folded = alone(outline, &experts->replicate, PC_COLLECTIVE_ALL_REDUCE, of_experts / experts->shard.ranks);
+    return (pc_alone){all.seconds + of_folded.seconds, all.sent_bytes + of_folded.sent_bytes};
 }
 
 static double share_copy_s(const pc_outline *outline, double bytes, double of_experts) {
     double all = pc_outline_share_copy_s(outline, bytes, outline->shard.ranks);
-    return of_experts > 0 ? all + pc_outline_share_copy_s(outline, of_experts, outline->experts.replicas.ranks) : all;
+    return of_experts > 0 ? all + pc_outline_share_copy_s(outline, of_experts, outline->experts.shard.ranks) : all;
 }
 
 static pc_code fill_traffic(const pc_outline *outline, unit_size size, pc_unit_traffic *x, pc_error *error) {
@@ -116,9 +127,7 @@ static pc_code fill_traffic(const pc_outline *outline, unit_size size, pc_unit_t
     if (!(gathered > 0)) return PC_OK;
     pc_alone gather = with_experts(outline, PC_COLLECTIVE_ALL_GATHER, size.gathered, size.expert_gathered);
     pc_alone reduce = with_experts(outline, PC_COLLECTIVE_REDUCE_SCATTER, gradients, of_experts);
-    pc_alone replicate = {0};
-    if (outline->replicate.ranks > 1)
-        replicate = alone(outline, &outline->replicate, PC_COLLECTIVE_ALL_REDUCE, gradients / outline->shard.ranks);
+    pc_alone replicate = over_groups(outline, gradients, of_experts);
     bool copies_out = outline->spec->fsdp_version == PC_FSDP_2;
     x->gathered_bytes = size.gathered;
     x->gradient_bytes = gradients;

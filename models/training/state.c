@@ -422,7 +422,7 @@ static pc_code give_tensors(pc_outline *outline, int d, pc_tensor_sort *sorts, i
     const pc_machine *machine = &outline->spec->machine;
     pc_device_outline *x = &outline->device[d];
     bool gives = pc_outline_gives_tensors(outline);
-    const pc_group *experts = gives && outline->experts.replicas.ranks > 1 ? &outline->experts.replicas : &own;
+    const pc_group *experts = gives && outline->experts.shard.ranks > 1 ? &outline->experts.shard : &own;
     int others = x->expert_count > 0 ? part_experts(sorts, count) : count;
     pc_code code =
         pc_owners_of(machine, gives ? &outline->shard : &own, sorts, others, PC_PARAMETER_BYTES, &x->owners, error);
