@@ -415,10 +415,16 @@ static pc_code give_answer(session *s, bool *is_complete, pc_error *error) {
     return s->request->writer ? write_plans(s, error) : print_plans(s, error);
 }
 
+static const char *goal_words(const session *s) {
+    pc_plan_goal goal = pc_plan_scenario_goal(s->scenario);
+    if (!(goal.budget > 0.0)) return "the deadline";
+    return goal.deadline_s > 0.0 ? "the deadline and the budget" : "the budget";
+}
+
 static void say_none(const session *s) {
     if (s->answer.count > 0 || s->request->shard_count > 0) return;
     if (has_goal(s)) {
-        report_usage("plan: no plan that was tried keeps to the deadline and the budget");
+        report_usage("plan: no plan that was tried keeps to %s", goal_words(s));
         return;
     }
     pc_plan_request request = wanted(s);
@@ -470,7 +476,7 @@ static int answer_models(plan_request *r, pc_team *team) {
         if (is_last || !passes_on)
             status = answered;
         else if (!r->is_quiet && pc_team_rank(team) == 0)
-            report_usage("plan: %s: no plan that was tried keeps to the deadline and the budget", models.name[i]);
+            report_usage("plan: %s: no plan that was tried keeps to what was asked", models.name[i]);
         plan_request_drop_model(r);
     }
     return status;

@@ -432,6 +432,27 @@ static void write_key(void *context, const char *key, const char *value) {
     pc_free(set.text);
 }
 
+/* Keys, with a line end before and behind each. */
+static void note_key(void *context, const char *key, const char *value) {
+    line *keys = context;
+    (void)value;
+    write(keys, key);
+    write(keys, "\n");
+}
+
+/* Whether a set is replaced by a later one, or by what the plan says. */
+static bool is_said_again(const plan_request *request, int set, const line *keys) {
+    char key[256];
+    const char *text = request->sets.list[set] + strlen("setting.");
+    size_t length = strcspn(text, "=");
+    if (length + 3 > sizeof key) return false;
+    snprintf(key, sizeof key, "\n%.*s\n", (int)length, text);
+    bool is_again = keys->text && strstr(keys->text, key);
+    for (int i = set + 1; i < request->sets.count && !is_again; i++)
+        is_again = strncmp(request->sets.list[i], request->sets.list[set], strlen("setting.") + length + 1) == 0;
+    return is_again;
+}
+
 /* What the user said of the setting; what was said of the choices, the plan says anew. */
 static void write_set(line *to, const plan_request *request, const char *set) {
     for (int i = 0; i < request->sets.flag_count; i++)
@@ -443,7 +464,9 @@ static void write_set(line *to, const plan_request *request, const char *set) {
 
 pc_code plan_request_command(const plan_request *request, const pc_plan_scenario *scenario,
                              const pc_plan_choice *choice, char **command, pc_error *error) {
-    line text = {0};
+    line text = {0}, keys = {0};
+    write(&keys, "\n");
+    pc_code code = pc_plan_scenario_put(scenario, choice, note_key, &keys, error);
     write(&text, "pipecast run");
     if (request->path) {
         write(&text, " ");
@@ -451,9 +474,11 @@ pc_code plan_request_command(const plan_request *request, const pc_plan_scenario
     }
     if (request->allows_outside) write(&text, " --allow-outside");
     for (int i = 0; i < request->sets.count; i++)
-        if (strncmp(request->sets.list[i], "setting.", 8) == 0) write_set(&text, request, request->sets.list[i]);
-    pc_code code = pc_plan_scenario_put(scenario, choice, write_key, &text, error);
-    if (!code && text.has_failed) code = pc_error_no_memory(error);
+        if (strncmp(request->sets.list[i], "setting.", 8) == 0 && !is_said_again(request, i, &keys))
+            write_set(&text, request, request->sets.list[i]);
+    if (!code) code = pc_plan_scenario_put(scenario, choice, write_key, &text, error);
+    pc_free(keys.text);
+    if (!code && (text.has_failed || keys.has_failed)) code = pc_error_no_memory(error);
     if (code)
         pc_free(text.text);
     else

@@ -32,7 +32,8 @@ typedef struct pc_plan_cells {
     char (*value[PC_PLAN_CELL_AXES])[PC_PLAN_CELL_TEXT];
     pc_plan_row *rows;
     int64_t count;
-    bool is_of_goal; /* and then: */
+    bool is_of_goal;     /* and then: */
+    int64_t passed_over; /* numbers too slow even at the peak rate of the GPU, which have no row */
     pc_plan_tried tried;
 } pc_plan_cells;
 

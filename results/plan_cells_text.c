@@ -56,7 +56,8 @@ static void add_each_table(const pc_plan_report *of_part, pc_text *text) {
 static void write_goal(const pc_plan_goal *goal, char *text, size_t size) {
     bool has_both = goal->deadline_s > 0.0 && goal->budget > 0.0;
     int used = 0;
-    if (goal->deadline_s > 0.0) used = snprintf(text, size, "%.6g days", goal->deadline_s / 86400);
+    if (goal->deadline_s > 0.0)
+        used = snprintf(text, size, "%.6g day%s", goal->deadline_s / 86400, goal->deadline_s == 86400 ? "" : "s");
     if (goal->budget > 0.0)
         snprintf(text + used, size - (size_t)used, "%sa cost of %.10g", has_both ? " and " : "", goal->budget);
 }
@@ -77,12 +78,35 @@ static void write_tried(const pc_plan_tried *tried, char *text, size_t size) {
                  has_step ? "multiples" : "numbers", of, tried->misses, tried->reaches, tried->count);
 }
 
+/* By how much the goal is missed: what takes the least time, or with a budget alone costs the least. */
+static void write_nearest(const pc_plan_goal *goal, const pc_plan_cells *cells, char *text, size_t size) {
+    const pc_run_row *nearest = NULL;
+    text[0] = '\0';
+    for (int64_t i = 0; i < cells->count; i++) {
+        const pc_run_row *row = &cells->rows[i].row;
+        if (cells->rows[i].lacks_plan) continue;
+        bool is_less = nearest && (goal->deadline_s > 0.0 ? row->training_days < nearest->training_days
+                                                          : row->training_cost < nearest->training_cost);
+        if (!nearest || is_less) nearest = row;
+    }
+    if (!nearest) return;
+    int used = snprintf(text, size, "; the nearest above is %" PRId64 " of %s, %.4g days", nearest->gpus,
+                        nearest->machine, nearest->training_days);
+    if (isfinite(nearest->training_cost))
+        used += snprintf(text + used, size - (size_t)used, ", cost %.*f", nearest->training_cost < 1000 ? 2 : 0,
+                         nearest->training_cost);
+    if (cells->passed_over > 0)
+        snprintf(text + used, size - (size_t)used, "; %" PRId64 " more would be too slow even at the GPU's peak rate",
+                 cells->passed_over);
+}
+
 static void add_least(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
     char goal[96], line[LINE_SIZE];
     int64_t least = pc_plan_cells_least(cells, &report->goal);
     write_goal(&report->goal, goal, sizeof goal);
     if (least < 0) {
-        snprintf(line, sizeof line, "nothing that was tried keeps to %s", goal);
+        int used = snprintf(line, sizeof line, "nothing that was tried keeps to %s", goal);
+        write_nearest(&report->goal, cells, line + used, sizeof line - (size_t)used);
     } else {
         const pc_run_row *row = &cells->rows[least].row;
         int used = snprintf(line, sizeof line, "fewest GPUs within %s: %" PRId64 " of %s, %.4g days", goal, row->gpus,

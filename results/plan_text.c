@@ -374,6 +374,7 @@ static void add_rule_broken(const pc_plan_report *report, pc_text *text) {
 static void add_log(const pc_plan_report *report, pc_text *text) {
     const pc_plan_log *log = &report->log;
     bool any = false, any_simulated = false;
+    if (log->points == 0) return; /* nothing keeps to a goal, and no plans were looked for */
     pc_text_printf(text, "\n%" PRId64 " points:", log->points);
     add_share(text, log->broken_rule, "break a rule", &any);
     add_share(text, log->over_memory, "over memory by a bound", &any);

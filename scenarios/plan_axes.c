@@ -83,7 +83,9 @@ static bool can_narrow(const pc_plan_scenario *scenario, int choice, const pc_pl
 static pc_code take_axis(const pc_plan_scenario *scenario, const char *name, pc_plan_axis axes[PC_PLAN_AXES_MOST],
                          int *count, pc_error *error) {
     int choice = find_choice(name);
-    if (choice == PC_CHOICES || *count == PC_PLAN_AXES_MOST) return refuse_name(name, error);
+    if (choice == PC_CHOICES) return refuse_name(name, error);
+    if (*count == PC_PLAN_AXES_MOST)
+        return pc_error_set(error, PC_ERROR_INPUT, "%.40s: a third axis; expected two at most", name);
     if (*count > 0 && axes[0].choice == choice)
         return pc_error_set(error, PC_ERROR_INPUT, "%.40s: stands twice; expected two axes that differ", name);
     if (choice == PC_CHOICE_DP && scenario->list[choice].count == 0)

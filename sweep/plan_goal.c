@@ -77,7 +77,10 @@ static pc_code try_number(goal_search *x, int64_t gpus, bool is_listed, bool *ke
     *keeps = false;
     if (asker.say) asker.say(asker.self, x->done, x->total);
     x->done++;
-    if (is_hopeless(x, gpus)) return PC_OK;
+    if (is_hopeless(x, gpus)) {
+        x->cells->passed_over++;
+        return PC_OK;
+    }
     pc_plan_axis_value(asker.scenario, &x->machines, x->machine, machine);
     pc_plan_axis_narrow(asker.scenario, &x->machines, x->machine, &space);
     space.gpus = (pc_plan_list){&gpus, 1};

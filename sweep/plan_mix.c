@@ -30,6 +30,11 @@ static pc_code check(pc_plan_mix *mix, const char *text, pc_error *error) {
                                 "%" PRId64 " does not divide %" PRId64 "; expected lengths that do", mix->length[i],
                                 longest);
     }
+    for (int i = 1; i < mix->count; i++)
+        for (int k = 0; k < i; k++)
+            if (mix->length[k] == mix->length[i])
+                return pc_error_set(error, PC_ERROR_INPUT, "%" PRId64 ": stands twice; expected lengths that differ",
+                                    mix->length[i]);
     if (!(fabs(whole - 1.0) <= ROUNDED))
         return pc_error_set(error, PC_ERROR_INPUT, "%.80s: the parts of the tokens add up to %.6g; expected 1", text,
                             whole);

@@ -324,7 +324,7 @@ static void test_axes(void **state) {
     } bad[] = {{"", ": no such axis; expected one or two of machine, "},
                {"tp,", ": no such axis"},
                {"rank_order", "rank_order: no such axis"},
-               {"tp,pp,cp", "cp: no such axis; expected one or two of "},
+               {"tp,pp,cp", "cp: a third axis; expected two at most"},
                {"tp,tp", "tp: stands twice; expected two axes that differ"},
                {"dp", "dp: follows from the other choices; expected a list of plan.dp"},
                {"precision,machine", "precision: of several machines; expected machine,precision, or one machine"}};

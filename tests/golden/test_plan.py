@@ -134,7 +134,9 @@ class Runs(Plan):
         for layout in ("ends", "auto"):
             found = self.plan("--model", "llama3-8b", "--machine", "dgx-h100", "--gpus", "16", "--tp", "4", "--pp", "2",
                               "--chunks", "17", "--layout", layout, "--schedule", "1f1b-interleaved", "--top", "2")
-            self.assertIn(f" --layout {layout} ", found["plans"][0]["command"])
+            command = found["plans"][0]["command"]
+            self.assertEqual(command.count(" --layout "), 1)  # what `auto` comes to is said alone
+            self.assertIn(f" --layout {layout if layout != 'auto' else found['plans'][0]['layout']} ", command)
             self.check_commands(found)
 
     def test_machines_count_from_the_files_folder(self):
@@ -478,6 +480,7 @@ class Words(Plan):
         self.assertTrue(rates)
         for bad, message in (("512", "512: expected lengths with their parts of the tokens, such as 8k:0.8,128k:0.2, at most 8"),
                              ("512:0.5,256:1", "512:0.5,256:1: the parts of the tokens add up to 1.5; expected 1"),
+                             ("512:0.5,512:0.5", "512: stands twice; expected lengths that differ"),
                              ("512:1,100:1", "100 does not divide 512; expected lengths that do"),
                              ("256:1", "the longest is 256, and plans are of 512; expected seq_len 256")):
             done = run("plan", path, "--seq-mix", bad)
@@ -501,8 +504,9 @@ class Words(Plan):
         self.assertEqual(said.count("fewest GPUs within"), 1)
         self.assertIn("no fewer were tried", said)
         done = run("plan", path, "--gpus", "2,4,8", "--tokens", "10B", "--deadline", "1min")
-        self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline and the "
-                                                             "budget\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline\n"))
+        self.assertRegex(" ".join(done.stdout.split()), r"keeps to 0.000694444 days; the nearest above is 4 of dgx-a100, \S+ days; 1 "
+                                                        r"more would be too slow even at the GPU's peak rate$")
 
     def test_what_is_said_of_machines(self):
         """No energy, and one price for two, are said above the table; each machine's memory is a number."""
