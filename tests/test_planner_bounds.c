@@ -411,6 +411,54 @@ static void test_outlines_made_over_are_those_made_anew(void **state) {
     assert_true(test_saw(seen.refused, 1));
 }
 
+/* Another variant of the shape: of the same parts, layers lie alike and take the same memory at most; whether they do
+ * not counts in `apart`. */
+static void check_variant(plan_bounder *bounder, const plan_numbers *numbers, int64_t number, const pc_outline *first,
+                          int64_t first_bytes, long *apart) {
+    pc_plan_choice choice = plan_choice_of(numbers, number);
+    pc_iteration_spec spec = pc_plan_spec(numbers->space, &choice);
+    pc_outline outline;
+    if (plan_bounder_outline(bounder, numbers->space, choice.base, &spec, &outline, NULL)) return;
+    size_t size = (size_t)outline.parts * sizeof *outline.layers_of_part;
+    bool is_alike = memcmp(outline.layers_of_part, first->layers_of_part, size) == 0 &&
+                    plan_bound_memory(bounder, &outline) == first_bytes;
+    if (pc_outline_has_parts_of(first, &spec)) assert_true(is_alike);
+    *apart += !is_alike;
+    pc_outline_free(&outline);
+}
+
+/* Where tensor ranks lie weighs a layer beside both ends, so that a shape's balanced layers may differ by the order of
+ * ranks and by what overlaps. */
+static void test_balanced_layers_of_variants(void **state) {
+    (void)state;
+    static const int64_t layouts[] = {PC_CUT_BALANCED, PC_CUT_BALANCED_MEMORY};
+    test_random random = {5};
+    long apart = 0;
+    for (long i = 0; i < test_cases(3000, 30000); i++) {
+        example_space x;
+        plan_numbers numbers;
+        plan_bounder bounder = {0};
+        pc_plan_choice choice;
+        pc_outline first;
+        int64_t number;
+        draw_space(&random, 2000, false, &x);
+        x.space.layouts = (pc_plan_list){&layouts[i % 2], 1};
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        if (!draw_number(&random, &numbers, &number, &choice)) continue;
+        number -= number % numbers.variants;
+        choice = plan_choice_of(&numbers, number);
+        pc_iteration_spec spec = pc_plan_spec(&x.space, &choice);
+        if (plan_parts_of(&choice) > 1 && !plan_bounder_outline(&bounder, &x.space, choice.base, &spec, &first, NULL)) {
+            int64_t bytes = plan_bound_memory(&bounder, &first);
+            for (int64_t variant = 1; variant < numbers.variants; variant++)
+                check_variant(&bounder, &numbers, number + variant, &first, bytes, &apart);
+            pc_outline_free(&first);
+        }
+        plan_bounder_free(&bounder);
+    }
+    assert_true(test_saw(apart, 3));
+}
+
 /* Layers of each part in each layout, by hand. Of 12 over 4 parts there are 3 3 3 3, or 0 6 6 0, and 14 do not divide;
  * of 10 over 4 parts 2 3 3 2, or 0 5 5 0. Over 2 parts `ends`, listed first, stands for `even` too, and 2 parts are too
  * few for `own`. Over 5 parts, of 12, only `own` divides. Over 9 none does, and the first listed layout stands for all;
@@ -458,6 +506,7 @@ int main(void) {
         cmocka_unit_test(test_numbers_that_are_no_points_mean_one),
         cmocka_unit_test(test_points_are_counted),
         cmocka_unit_test(test_layouts_that_differ),
+        cmocka_unit_test(test_balanced_layers_of_variants),
         cmocka_unit_test(test_outlines_made_over_are_those_made_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "engine/parallel.h"
+#include "models/training/outline_restate.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,15 +45,10 @@ typedef struct shape_walk {
     int64_t number; /* of its first variant */
     pc_plan_choice choice;
     plan_made *made;      /* the walker's, of the choice */
-    int64_t memory_bytes; /* at least; as least_ps of every variant, or, where layers are divided by what each group of
-                           * variants takes, of that at work */
+    bool is_apart;        /* whether groups of variants balance layers differently, and so hold different memory */
+    int64_t memory_bytes; /* at least; as least_ps of every variant, or, where they are apart, of the group at work */
     pc_time least_ps;
 } shape_walk;
-
-/* Whether variants of one shape have different layers on a stage, and so hold different memory. */
-static bool divides_by_group(const shape_walk *walk) {
-    return walk->choice.layout == PC_CUT_BALANCED_MEMORY;
-}
 
 /* PC_ERROR_INPUT is of the point: a time that is too long. Such a point keeps the bound that it has, and simulating it
  * finds the same. */
@@ -201,14 +197,14 @@ static pc_code walk_overlaps(shape_walk *walk, int64_t group, int64_t of_group) 
     pc_time least_ps = walk->least_ps;
     bool is_planned = false, may_fit = true;
     pc_code code = PC_OK;
-    if (divides_by_group(walk)) walk->memory_bytes = 0;
+    if (walk->is_apart) walk->memory_bytes = 0;
     for (int64_t variant = first; !code && variant < behind; variant++) {
         if (!plan_is_variant(numbers, &walk->choice, variant)) continue;
         pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
         if (!is_planned) {
             walk->choice = choice;
             code = make_plan(walk, walk->number + variant, group);
-            if (!code && divides_by_group(walk)) may_fit = bound_memory(walk);
+            if (!code && walk->is_apart) may_fit = bound_memory(walk);
             if (!may_fit) walk->walker->over_memory += count_of_group(walk, first, behind);
             if (!code && may_fit) code = raise_bound(walk, SCOPE_OVERLAPS, &least_ps);
             if (is_input(code)) code = PC_OK;
@@ -220,10 +216,28 @@ static pc_code walk_overlaps(shape_walk *walk, int64_t group, int64_t of_group) 
     return code;
 }
 
+static int64_t variants_of_group(const plan_numbers *numbers) {
+    return (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
+           numbers->radix[DIGIT_OVERLAPS_P2P];
+}
+
+/* Of a walk whose first group's outline is made: where ranks lie otherwise, or collectives overlap, a layer weighs more
+ * or less beside both ends. */
+static bool are_apart(const shape_walk *walk) {
+    const plan_numbers *numbers = &walk->search->numbers;
+    int64_t of_group = variants_of_group(numbers);
+    if (!pc_layout_is_balanced(walk->choice.layout) || plan_parts_of(&walk->choice) == 1) return false;
+    for (int64_t variant = of_group; variant < numbers->variants; variant += of_group) {
+        pc_plan_choice choice = plan_choice_of(numbers, walk->number + variant);
+        pc_iteration_spec spec = pc_plan_spec(walk->search->space, &choice);
+        if (!pc_outline_has_parts_of(&walk->made->outline, &spec)) return true;
+    }
+    return false;
+}
+
 static pc_code walk_variants(shape_walk *walk) {
     const plan_numbers *numbers = &walk->search->numbers;
-    int64_t of_group = (int64_t)numbers->radix[DIGIT_OVERLAPS_GRADIENTS] * numbers->radix[DIGIT_OVERLAPS_PARAMETERS] *
-                       numbers->radix[DIGIT_OVERLAPS_P2P];
+    int64_t of_group = variants_of_group(numbers);
     pc_code code = PC_OK;
     if (is_hopeless(walk, walk->number, walk->least_ps)) return PC_OK;
     for (int64_t group = 0; !code && group * of_group < numbers->variants; group++)
@@ -233,10 +247,11 @@ static pc_code walk_variants(shape_walk *walk) {
 
 /* Memory, and kernels alone, are those of every variant. */
 static pc_code bound_shape(shape_walk *walk, bool *may_fit) {
-    *may_fit = true;
-    if (divides_by_group(walk)) return PC_OK;
     pc_code code = make_plan(walk, walk->number, 0);
+    *may_fit = true;
     if (code) return is_input(code) ? PC_OK : code;
+    walk->is_apart = are_apart(walk);
+    if (walk->is_apart) return PC_OK;
     *may_fit = bound_memory(walk);
     return *may_fit ? raise_bound(walk, SCOPE_SHAPE, &walk->least_ps) : PC_OK;
 }

@@ -285,15 +285,13 @@ static pc_group place_replicas(pc_outline *outline, const pc_outline_places *pla
     return found->replicas;
 }
 
-static pc_code fill_in(pc_outline *outline, pc_error *error) {
+static pc_code place(pc_outline *outline, const pc_outline_places **found, pc_error *error) {
     const pc_iteration_spec *spec = outline->spec;
     const pc_cut *cut = &outline->cut;
     pc_code code = pc_ranks_place(&spec->machine, spec->order, counts_of(cut), &outline->ranks, error);
+    if (!code && outline->memo) code = pc_outline_memo_find_places(outline->memo, outline, found, error);
     if (code) return code;
-    if (!make_arrays(outline)) return pc_error_no_memory(error);
-    const pc_outline_places *places = NULL;
-    if (outline->memo) code = pc_outline_memo_find_places(outline->memo, outline, &places, error);
-    if (code) return code;
+    const pc_outline_places *places = *found;
     outline->tp = group_on(outline, places, PC_AXIS_TP);
     outline->pp = group_on(outline, places, PC_AXIS_PP);
     outline->dp = gradient_group(outline, place_replicas(outline, places));
@@ -303,11 +301,26 @@ static pc_code fill_in(pc_outline *outline, pc_error *error) {
         outline->experts = places ? places->experts : pc_outline_place_experts(outline);
     if (outline->experts.ep.ranks > 0) outline->experts.replicas = gradient_group(outline, outline->experts.replicas);
     pc_outline_split_replicas(outline);
-    code = pc_outline_balance(outline, error);
+    return PC_OK;
+}
+
+bool pc_outline_has_parts_of(const pc_outline *outline, const pc_iteration_spec *spec) {
+    pc_outline other = *outline;
+    const pc_outline_places *places = NULL;
+    other.spec = spec;
+    other.cut = full_cut(spec);
+    return !place(&other, &places, NULL) && pc_outline_memo_has_same_parts(outline, &other);
+}
+
+static pc_code fill_in(pc_outline *outline, pc_error *error) {
+    const pc_outline_places *places = NULL;
+    if (!make_arrays(outline)) return pc_error_no_memory(error);
+    pc_code code = place(outline, &places, error);
+    if (!code) code = pc_outline_balance(outline, error);
     if (!code) code = add_parts(outline, error);
     if (!code) code = add_hops(outline, places, error);
     if (!code) code = pc_outline_add_state(outline, error);
-    return code || spec->cut.layout != PC_CUT_BALANCED_MEMORY ? code : pc_outline_fit(outline, error);
+    return code || outline->spec->cut.layout != PC_CUT_BALANCED_MEMORY ? code : pc_outline_fit(outline, error);
 }
 
 /* All wait for each other sooner or later: the slowest one's pace is everybody's. */

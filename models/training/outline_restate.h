@@ -12,6 +12,10 @@ void pc_outline_split_replicas(pc_outline *outline);
  * gathers come to passes in other ways, nor where layers are divided by what state takes. */
 bool pc_outline_can_restate(const pc_outline *outline, const pc_iteration_spec *spec);
 
+/* Whether parts cost the same under a spec that differs in its order of ranks and its overlaps alone, so that layers
+ * are balanced alike. */
+bool pc_outline_has_parts_of(const pc_outline *outline, const pc_iteration_spec *spec);
+
 /* Makes the outline that of such a spec, as pc_outline_make_with would make it, in a fraction of the time. Failed, it
  * is good for nothing but pc_outline_free. */
 pc_code pc_outline_restate(pc_outline *outline, const pc_iteration_spec *spec, pc_error *error);
