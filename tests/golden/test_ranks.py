@@ -3,6 +3,7 @@ killed, a disk that is full for one of them, launchers that leave every process 
 
 usage: test_ranks.py PIPECAST SOURCE_ROOT MODULE
 """
+import json
 import os
 import pathlib
 import random
@@ -284,6 +285,19 @@ class Plans(Launched):
         expected = self.expect()
         for ranks, jobs in ((2, 1),) if IS_QUICK else ((1, 2), (2, 1), (2, 2), (3, 1)):
             self.check(*self.mpirun(ranks, "plan.yaml", "-o", "results.h5", "--format", "json", "--jobs", str(jobs)), expected)
+            self.assertEqual(self.left_behind(), set())
+
+    def test_a_goal(self):
+        """The fewest GPUs between those that are listed are the same, for ranks and threads."""
+        pathlib.Path(self.path("plan.yaml")).write_text(PLAN.replace("1f1b-interleaved, v-adaptive", "1f1b-interleaved"))
+        goal = ("plan.yaml", "--gpus", "16..256x2", "--tokens", "300B", "--deadline", "14d", "--format", "json")
+        answer = self.good("plan", *goal, "-o", "alone.h5", "--jobs", "1", cwd=self.folder.name)
+        found = json.loads(answer)["goal"]
+        self.assertGreater(found["tried_between"], 0)
+        self.assertNotIn(found["gpus"], (16, 32, 64, 128, 256))
+        expected = answer, pathlib.Path(self.path("alone.h5")).read_bytes()
+        for ranks, jobs in ((2, 2),) if IS_QUICK else ((1, 2), (2, 1), (3, 2)):
+            self.check(*self.mpirun(ranks, *goal, "-o", "results.h5", "--jobs", str(jobs)), expected)
             self.assertEqual(self.left_behind(), set())
 
     def test_bad_input_is_said_once(self):
