@@ -40,7 +40,7 @@ static bool draw_number(test_random *random, const plan_numbers *numbers, int64_
 
 /* What was seen, so that a test that checks nothing fails. */
 typedef struct what_was_seen {
-    long checked, flows, out_of_memory, searched;
+    long checked, flows, out_of_memory, untimed, searched;
     double mean, close_mean;
     bool of_times; /* whether bounds on memory are exact is not asked */
 } what_was_seen;
@@ -90,6 +90,22 @@ static double check_close(plan_bounder *bounder, const pc_plan_space *space, con
     return pc_time_to_seconds(bound_ps) / iteration->iteration_s;
 }
 
+/* A trial, which asks whether an order fits before it is timed, comes to the same. */
+static void check_trial(const pc_plan_space *space, const pc_plan_choice *choice, const pc_iteration *iteration,
+                        const char *what, what_was_seen *seen) {
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    pc_iteration trial;
+    pc_error error = {0};
+    spec.is_trial = true;
+    if (pc_iteration_run(&spec, space->bases[choice->base].cost, false, &trial, &error))
+        fail_msg("%s: %s", error.message, what);
+    bool is_same = trial.status == iteration->status;
+    if (iteration->status == PC_RUN_OK) is_same = is_same && trial.iteration_s == iteration->iteration_s;
+    if (!is_same) fail_msg("a trial has status %d, not %d: %s", (int)trial.status, (int)iteration->status, what);
+    seen->untimed += strstr(trial.message, "in this order") != NULL;
+    pc_iteration_free(&trial);
+}
+
 static void check_point(plan_bounder *bounder, const pc_plan_space *space, const pc_plan_choice *choice,
                         what_was_seen *seen) {
     char what[512];
@@ -104,6 +120,7 @@ static void check_point(plan_bounder *bounder, const pc_plan_space *space, const
     if (iteration.status == PC_RUN_OK && bounds.time_s > iteration.iteration_s)
         fail_msg("bound of %.12g s; simulated %.12g: %s", bounds.time_s, iteration.iteration_s, what);
     seen->close_mean += check_close(bounder, space, choice, &iteration, what);
+    check_trial(space, choice, &iteration, what, seen);
     bool is_over = bounds.memory_bytes > bounds.capacity_bytes;
     bool is_misfit = is_over && choice->layout == PC_CUT_BALANCED_MEMORY;
     bool is_exact = !seen->of_times && is_bound_exact(space, choice) && !is_misfit;
@@ -143,6 +160,7 @@ static void test_bounds_are_never_above(void **state) {
                   seen.checked, seen.flows, seen.searched, seen.out_of_memory, seen.mean / (double)seen.checked);
     assert_true(seen.checked > 0);
     assert_true(test_saw(seen.flows, 1) && test_saw(seen.out_of_memory, 1) && test_saw(seen.searched, 1));
+    assert_true(test_saw(seen.untimed, 1));
     assert_true(seen.mean / (double)seen.checked > 0.8);
 }
 

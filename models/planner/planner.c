@@ -74,6 +74,7 @@ pc_code plan_simulate(const plan_search *search, const pc_plan_choice *choice, p
     pc_iteration_spec spec = pc_plan_spec(search->space, choice);
     pc_iteration iteration;
     spec.memo = search->memo;
+    spec.is_trial = true;
     pc_code code = pc_iteration_run(&spec, search->space->bases[choice->base].cost, false, &iteration, error);
     *fact = (pc_plan_fact){.status = PC_RUN_INFEASIBLE};
     if (code) return code == PC_ERROR_INPUT ? PC_OK : code;

@@ -117,6 +117,7 @@ typedef struct climb {
     pc_time peak_ps, full_ps; /* when the peak is first reached, and when the capacity is first exceeded */
 } climb;
 
+/* start_ps: NULL if nobody asks when. */
 static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index, const pc_costs *costs,
                          int64_t room_bytes, const pc_time *start_ps, int d) {
     climb found = {.full_ps = -1};
@@ -126,8 +127,8 @@ static climb climb_stage(const pc_schedule *schedule, const pc_pass_index *index
         level += pc_costs_taken_at(costs, schedule, d, i, pc_pass_is_recomputed(index, d, pass));
         if (level > found.peak) {
             found.peak = level;
-            found.peak_ps = start_ps[i];
-            if (found.full_ps < 0 && level > room_bytes) found.full_ps = start_ps[i];
+            found.peak_ps = start_ps ? start_ps[i] : 0;
+            if (found.full_ps < 0 && level > room_bytes) found.full_ps = found.peak_ps;
         }
         level -= pc_costs_given_at(costs, schedule, d, i);
     }
@@ -250,6 +251,22 @@ pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *s
     if (worst >= 0) note_activations(outline, worst, full_ps, iteration);
     add_host(outline, schedule, has_copies ? &levels : NULL, iteration);
     pc_copy_levels_free(&levels);
+    pc_pass_index_free(&index);
+    return PC_OK;
+}
+
+pc_code pc_footprint_order(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
+                           pc_iteration *iteration, pc_error *error) {
+    pc_pass_index index;
+    const pc_iteration_spec *spec = outline->spec;
+    if (!spec->is_trial || spec->waits_for_memory || pc_costs_have_copies(costs)) return PC_OK;
+    pc_code code = pc_pass_index_create_if_recomputing(schedule, &index, error);
+    if (code) return code;
+    for (int d = 0; !iteration->status && d < outline->devices; d++) {
+        int64_t room = pc_outline_room(outline, d), peak = climb_stage(schedule, &index, costs, room, NULL, d).peak;
+        if (peak > room)
+            note(outline, d, "activations", "in this order", pc_outline_fixed(outline, d) + peak, iteration);
+    }
     pc_pass_index_free(&index);
     return PC_OK;
 }

@@ -26,6 +26,11 @@ pc_code pc_footprint_activations(const pc_outline *outline, const pc_schedule *s
                                  const pc_time *start_ps, const pc_time *end_ps, const pc_memory_seen *seen,
                                  pc_iteration *iteration, pc_error *error);
 
+/* The same of a trial's order before it is timed: out of memory if its activations alone are too much, whenever that
+ * is. It says nothing where their copies beside passes, or passes that wait for memory, make that depend on times. */
+pc_code pc_footprint_order(const pc_outline *outline, const pc_schedule *schedule, const pc_costs *costs,
+                           pc_iteration *iteration, pc_error *error);
+
 /* A pass that waits in vain for memory. */
 typedef struct pc_pass_stuck {
     int64_t position;

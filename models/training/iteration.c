@@ -575,6 +575,7 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     pc_code code = prepare(spec, cost, &run, &made, error);
     if (!code && !made.status && spec->generator->searches) code = open_memo(&run, error);
     if (!code && !made.status) code = search_first(&run, with_trace, &run.schedule, &made, error);
+    if (!code && !made.status) code = pc_footprint_order(&run.outline, &run.schedule, &run.costs, &made, error);
     if (!code && !made.status) code = open_timing(&run, error);
     if (!code && !made.status && spec->generator->searches) add_timed(&run, &run.schedule);
     if (!code && !made.status) code = time_schedule(&run, with_trace, &made, error);

@@ -122,7 +122,8 @@ typedef struct pc_iteration_spec {
     uint64_t seed;
     pc_bad_days bad_days; /* its samples go by the closed network, whatever the good day's */
     int threads;          /* for expanded replicas and samples; 0: one. What comes out does not depend on it, nor on the
-                           * next */
+                           * memo */
+    bool is_trial;        /* an order that does not fit is not timed: its message does not say when that would be */
     pc_search_memo *memo; /* of searches for schedules that other iterations had; NULL: this one's alone. Borrowed */
 } pc_iteration_spec;
 
