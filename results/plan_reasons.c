@@ -214,7 +214,7 @@ static int count_divisors(const pc_plan_list *list, int64_t number) {
     return count;
 }
 
-/* "3", "3, 5", "3, 5 or more". */
+/* "3", "3, 5", "3, 5, 7 and so on". */
 static void write_numbers(const pc_plan_list *list, char text[64]) {
     int used = 0, most = list->count < 3 ? list->count : 3;
     text[0] = '\0';

@@ -256,7 +256,7 @@ static void test_rules_and_remedies(void **state) {
  * that comes further is to blame, and not the one that breaks the rule of the GPUs. The model has no experts. */
 static void test_other_remedies(void **state) {
     (void)state;
-    static const int64_t three_and_one[] = {3, 1};
+    static const int64_t three_and_one[] = {3, 1}, huge[] = {INT64_C(2000000000)};
     test_random random = {730};
     ruled_space ruled;
     make_ruled(&random, "1f1b", &ruled);
@@ -271,6 +271,12 @@ static void test_other_remedies(void **state) {
     ruled.base.spec.cut.seq_len = 256;
     check_rule(&ruled.space, PC_PLAN_RULE_GPUS, PC_PLAN_WAY_CP, 2,
                "tp x cp x pp does not divide the GPUs (1 point); --cp 2 lifts that");
+    make_ruled(&random, "1f1b", &ruled); /* 8 sequences over dp 2: however far away, 4 is the nearest */
+    ruled.space.pp = LIST(two);
+    ruled.space.global_batch = LIST(eight);
+    ruled.space.microbatch_size = LIST(huge);
+    check_rule(&ruled.space, PC_PLAN_RULE_BATCH, PC_PLAN_WAY_MICROBATCH_SIZE, 4,
+               "dp x microbatch size does not divide the batch (1 point); --microbatch-size 4 lifts that");
     make_ruled(&random, "1f1b", &ruled);
     ruled.space.tp = LIST(three_and_one);
     ruled.space.pp = LIST(two);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Choices that are tried, over all remedies; what is not found by then is not claimed. */
-enum { TRIES_MOST = 4000000, VALUES_MOST = 64, WAYS_MOST = 4 };
+enum { TRIES_MOST = 4000000, DISTANCES_MOST = 1000000, VALUES_MOST = 64, WAYS_MOST = 4 };
 
 typedef struct remedy_search {
     const pc_plan_space *space;
@@ -123,6 +123,13 @@ static int64_t largest(const pc_plan_list *list) {
     return most;
 }
 
+/* How far a number up to `most` is at least from any of a list, but 1. */
+static int64_t least_distance(const pc_plan_list *list, int64_t most) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < list->count; i++) least = pc_min(least, pc_max(list->values[i] - most, 1));
+    return least;
+}
+
 static bool divides_one(const pc_plan_list *list, int64_t value) {
     for (int i = 0; list && i < list->count; i++)
         if (list->values[i] % value == 0) return true;
@@ -144,14 +151,16 @@ static void try_layouts(remedy_search *search, pc_plan_rule rule) {
 static void try_nearest(remedy_search *search, pc_plan_rule rule, pc_plan_way way, const pc_plan_list *list,
                         int64_t most, const pc_plan_list *divides) {
     int values = 0;
-    const int64_t farthest = pc_max(most, largest(list));
-    for (int64_t distance = 1; distance < farthest && values < VALUES_MOST; distance++)
+    const int64_t first = least_distance(list, most), farthest = pc_max(most, largest(list));
+    for (int64_t distance = first; distance < farthest && values < VALUES_MOST; distance++) {
+        if (distance - first == DISTANCES_MOST) return;
         for (int i = 0; i < 2 * list->count && values < VALUES_MOST && search->found.points == 0; i++) {
             int64_t value = list->values[i / 2] + (i % 2 ? distance : -distance);
             if (value < 1 || value > most || is_listed(list, value) || !divides_one(divides, value)) continue;
             try_remedy(search, (pc_plan_remedy){.rule = rule, .way = way, .value = value});
             values++;
         }
+    }
 }
 
 /* The multiple of dp x microbatch size, for some cut, that is nearest to a listed batch. */
@@ -203,7 +212,8 @@ static void try_way(remedy_search *search, pc_plan_rule rule, pc_plan_way way) {
     case PC_PLAN_WAY_CHUNKS:
         return try_nearest(search, rule, way, &space->chunks, parts, NULL);
     case PC_PLAN_WAY_MICROBATCH_SIZE:
-        return try_nearest(search, rule, way, &space->microbatch_size, largest(&space->microbatch_size),
+        return try_nearest(search, rule, way, &space->microbatch_size,
+                           pc_min(largest(&space->microbatch_size), largest(&space->global_batch)),
                            &space->global_batch);
     default:
         return try_1f1b(search, rule);
