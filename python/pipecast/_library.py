@@ -148,6 +148,6 @@ def texts(items: List[str]) -> Any:
     return _texts_of(len(items))(*[one.encode() for one in items]) if items else None
 
 
-def path_bytes(path: Any) -> Optional[bytes]:
-    """A path as the library takes it; None stays."""
-    return None if path is None else os.fsencode(path)
+def path_bytes(path: Any) -> bytes:
+    """A path as the library takes it; a TypeError of None, which it would follow."""
+    return os.fsencode(path)

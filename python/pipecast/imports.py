@@ -16,7 +16,7 @@ def import_config(path: Union[str, "os.PathLike[str]"], format: str) -> str:
     `format` is "hf" (a config.json of Hugging Face), "megatron" (Megatron-LM's arguments), "nemo" (a recipe of NeMo or
     Megatron-Bridge) or "deepspeed". What was assumed, is not modelled and is not known comes as a PipecastWarning.
     """
-    made = make(library.imported_free, library.import_file, format.encode(), path_bytes(path))
+    made = make(library.imported_free, library.import_file, str(format).encode(), path_bytes(path))
     for note in library.imported_notes(made).decode(errors="replace").splitlines():
         warnings.warn(note, PipecastWarning, stacklevel=2)
     return library.imported_text(made).decode(errors="replace")

@@ -114,7 +114,8 @@ class Scenario:
 
     def _arguments(self) -> Tuple[Any, ...]:
         path, text, sets, allow_outside = self._source
-        return (path_bytes(path), None if text is None else text.encode(), texts(sets), len(sets), int(allow_outside))
+        name = None if path is None else path_bytes(path)
+        return (name, None if text is None else text.encode(), texts(sets), len(sets), int(allow_outside))
 
     @property
     def _handle(self) -> Handle:

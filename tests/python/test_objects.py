@@ -82,6 +82,13 @@ class Pickled(unittest.TestCase):
         self.assertEqual((str(again), again.key, type(again)),
                          (str(caught.exception), caught.exception.key, pipecast.InputError))
 
+    def test_no_path(self):
+        """None where a path must be: a TypeError, and not the library's end."""
+        calls = (lambda: pipecast.import_config(None, "hf"), lambda: pipecast.open_results(None), lambda: pipecast.score(None),
+                 lambda: pipecast.merge(None, ["a.h5"]), lambda: pipecast.Schedule("1f1b", 2, 4).write(None))
+        for one in calls:
+            self.assertRaises(TypeError, one)
+
     def test_workers(self):
         """Scenarios go to processes of their own, and rows come back."""
         scenarios = [pipecast.Scenario(**CUT, microbatch_size=size) for size in (1, 2)]
