@@ -82,6 +82,8 @@ static void name_option(pc_error *error) {
     const char *key = pc_error_part_of(error, PC_ERROR_PART_KEY);
     if (!key[0]) return;
     snprintf(option, sizeof option, "--%.60s", key);
+    for (char *at = option; *at; at++)
+        if (*at == '_') *at = '-';
     pc_error_set_key(error, option);
     pc_error_prefix(error, "figure");
 }

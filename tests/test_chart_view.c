@@ -117,6 +117,7 @@ static void ranges_that_cannot_be(void **state) {
     pc_chart_data_free(&data);
     chart.x_range.high = 2;
     assert_int_equal(pc_chart_check(&chart, &error), PC_ERROR_INPUT);
+    assert_string_equal(pc_error_part_of(&error, PC_ERROR_PART_KEY), "x_range"); /* as scenarios and the library say */
     chart.x_range = (pc_chart_range){.has_low = true, .low = 0};
     assert_int_equal(pc_chart_check(&chart, &error), PC_OK);
     chart.x_is_log = true;

@@ -77,11 +77,11 @@ static pc_code check_range(const char *role, const pc_chart_range *range, bool i
 static pc_code check_axes(const pc_chart *chart, pc_error *error) {
     bool is_bars = chart->style == PC_CHART_BARS, has_range = chart->x_range.has_low || chart->x_range.has_high;
     if (is_bars && (has_range || chart->x_is_log))
-        return pc_error_blame(error, has_range ? "x-range" : "log",
+        return pc_error_blame(error, has_range ? "x_range" : "log",
                               "bars have names along x, no numbers; expected points or lines");
-    pc_code code = check_range("x-range", &chart->x_range, chart->x_is_log, error);
+    pc_code code = check_range("x_range", &chart->x_range, chart->x_is_log, error);
     for (int i = 0; i < chart->y_count && !code; i++)
-        code = check_range("y-range", &chart->y_range[i], chart->y_is_log, error);
+        code = check_range("y_range", &chart->y_range[i], chart->y_is_log, error);
     return code;
 }
 
