@@ -74,7 +74,7 @@ static void write_tried(const pc_plan_tried *tried, char *text, size_t size) {
                  tried->misses);
     else
         snprintf(text, size,
-                 "; of the %s%s between %" PRId64 ", which miss that, and %" PRId64 " %" PRId64 " were tried",
+                 "; of the %s%s between %" PRId64 ", which miss that, and %" PRId64 ", %" PRId64 " were tried",
                  has_step ? "multiples" : "numbers", of, tried->misses, tried->reaches, tried->count);
 }
 
