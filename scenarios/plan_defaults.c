@@ -178,12 +178,13 @@ static pc_code fill_cp(pc_plan_scenario *scenario, pc_error *error) {
 
 /* ---- experts ---- */
 
-bool pc_plan_asks_for_flex(const pc_plan_scenario *scenario) {
-    return pc_setting_has(&scenario->given, PC_KEY_MOE_FLEX_DISPATCHER_BACKEND) ||
-           pc_setting_has(&scenario->given, PC_KEY_MOE_FP8_DISPATCH) ||
-           pc_setting_has(&scenario->given, PC_KEY_MOE_DEEPEP_NUM_SMS) ||
-           pc_setting_has(&scenario->given, PC_KEY_MOE_HYBRIDEP_NUM_SMS) ||
-           scenario->list[PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND].count > 0;
+const char *pc_plan_key_of_flex(const pc_plan_scenario *scenario) {
+    static const pc_key keys[] = {PC_KEY_MOE_FLEX_DISPATCHER_BACKEND, PC_KEY_MOE_FP8_DISPATCH,
+                                  PC_KEY_MOE_DEEPEP_NUM_SMS, PC_KEY_MOE_HYBRIDEP_NUM_SMS};
+    bool is_listed = scenario->list[PC_CHOICE_MOE_FLEX_DISPATCHER_BACKEND].count > 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (pc_setting_has(&scenario->given, keys[i]) || (i == 0 && is_listed)) return pc_key_path(keys[i]);
+    return NULL;
 }
 
 /* Powers of two that divide the experts and make up the GPUs, within a domain and beyond. */
@@ -204,7 +205,7 @@ static pc_code fill_experts(pc_plan_scenario *scenario, pc_error *error) {
     if (!pc_model_has_experts(&first_spec(scenario)->model)) return PC_OK;
     if (list[PC_CHOICE_EP].count == 0) code = fill_ep(scenario, error);
     if (!code && list[PC_CHOICE_ETP].count == 0) code = set_numbers(&list[PC_CHOICE_ETP], whole, 1, error);
-    bool is_flex = pc_plan_asks_for_flex(scenario);
+    bool is_flex = pc_plan_key_of_flex(scenario) != NULL;
     if (!code && list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE].count == 0)
         code = set_numbers(&list[PC_CHOICE_MOE_TOKEN_DISPATCHER_TYPE], &types[is_flex], is_flex ? 1 : 2, error);
     return code;

@@ -50,7 +50,7 @@ static void set_dispatcher(const pc_plan_scenario *scenario, pc_setting *setting
     pc_value value = {.whole = PC_DISPATCHER_DEEPEP};
     for (int i = 0; i < types->count; i++)
         if (types->values[i].whole < value.whole) value = types->values[i];
-    if (types->count > 0 || pc_plan_asks_for_flex(scenario))
+    if (types->count > 0 || pc_plan_key_of_flex(scenario))
         pc_setting_set(setting, PC_KEY_MOE_TOKEN_DISPATCHER_TYPE, value);
 }
 
@@ -105,6 +105,13 @@ static pc_code check_exchange(const pc_plan_scenario *scenario, pc_error *error)
                           "cp_comm_type: a2a+p2p in the setting");
 }
 
+/* A run of a dense model would want the dispatcher's type beside such a key, which its plan has no word for. */
+static pc_code check_flex(const pc_plan_scenario *scenario, const pc_run_spec *run, pc_error *error) {
+    const char *key = pc_plan_key_of_flex(scenario);
+    if (!key || pc_model_has_experts(&run->iteration.model)) return PC_OK;
+    return pc_error_blame(error, key, "for dispatchers, and the model has no experts (num_experts); expected none");
+}
+
 /* Plans are compared on a good day; the runs that they are may have others. */
 static void forget_bad_days(pc_iteration_spec *spec) {
     spec->bad_days = pc_iteration_spec_default().bad_days;
@@ -119,6 +126,7 @@ static pc_code make_run(pc_plan_scenario *scenario, int base, pc_error *error) {
     if (!code) code = check_exchange(scenario, &fault);
     if (!code) code = pc_cluster_check(&setting, &fault);
     if (!code) code = pc_cluster_expand(&setting, &scenario->runs[base], &labels, &fault);
+    if (!code) code = check_flex(scenario, &scenario->runs[base], &fault);
     if (!code) forget_bad_days(&scenario->runs[base].iteration);
     if (code == PC_ERROR_NO_MEMORY) return pc_error_no_memory(error);
     if (!code) return PC_OK;

@@ -91,8 +91,8 @@ int pc_plan_precision_of(const pc_plan_scenario *scenario, int base);
 /* The setting of a base, with its price; what the model's file says is filled in. */
 pc_setting pc_plan_base_setting(const pc_plan_scenario *scenario, int base);
 
-/* Whether the setting has a key that only flex has: then no other dispatcher is meant. */
-bool pc_plan_asks_for_flex(const pc_plan_scenario *scenario);
+/* The key that only flex has, if there is one: then no other dispatcher is meant. NULL: none. */
+const char *pc_plan_key_of_flex(const pc_plan_scenario *scenario);
 
 /* Fills in lists that nobody gave; scenario->runs are there. `dp` stays empty. */
 pc_code pc_plan_defaults_fill(pc_plan_scenario *scenario, pc_error *error);

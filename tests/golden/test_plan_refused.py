@@ -152,6 +152,8 @@ class BadInput(Plan):
                 ("microbatches: 4", "setting.microbatches: follow from the other choices; expected global_batch"),
                 ("first_stage_layers: 9", "setting.first_stage_layers: of one number of stages; expected layout balanced in a plan"),
                 ("last_stage_layers: 9", "setting.last_stage_layers: of one number of stages; expected layout balanced in a plan"),
+                ("moe_fp8_dispatch: true", "setting.moe_fp8_dispatch: for dispatchers, and the model has no experts (num_experts); expected none"),
+                ("moe_hybridep_num_sms: 32", "setting.moe_hybridep_num_sms: for dispatchers, and the model has no experts (num_experts); expected none"),
                 ("expand: true", "setting.expand: true; expected false in a plan, whose replicas are alike"),
                 ("out_of_memory: wait", "setting.out_of_memory: wait; expected fail in a plan, which is of what fits"),
                 ("recompute: 'full,none'", "setting.recompute: a word for every part; expected none, selective or full, for a "
