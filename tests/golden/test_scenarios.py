@@ -56,6 +56,37 @@ class Scenarios(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", f"pipecast: {message}\n"))
 
 
+class Counts(Scenarios):
+    """`moe_load: given`: of 8 experts over two ranks one has half of the tokens, so a rank has (4 + 3) / 8 of all, 1.75 times
+    its even share; and what is refused."""
+
+    SETTING = "scenario: counted\nsetting: {model: {from: mixtral-8x7b}, machine: dgx-h100, gpus: 8, ep: 2, global_batch: 64, memory: 400 GiB%s}\n"
+
+    def count(self, text):
+        pathlib.Path(self.folder.name, "counts.csv").write_text(text)
+        return self.write(self.SETTING % ", moe_load: given, moe_load_counts: counts.csv")
+
+    def test_the_fullest_rank_decides(self):
+        def seconds(path):
+            return float(self.rows(path)[0]["iteration_s"])
+
+        even, uneven, other = (seconds(self.count(text)) for text in ("1,1,1,1,1,1,1,1\n", "4,1,1,1,1,0,0,0\n", "0,0,0,1,4,1,1,1\n"))
+        self.assertGreater(uneven, even)
+        self.assertEqual(uneven, other)  # as full a rank, but the other one
+
+    def test_refusals(self):
+        path = self.write(self.SETTING % ", moe_load_counts: counts.csv")
+        pathlib.Path(self.folder.name, "counts.csv").write_text("1,1,1,1,1,1,1,1\n")
+        self.bad(f"{path}:2: setting.moe_load_counts: stands without moe_load: given; expected both or none", "run", path)
+        row = self.rows(self.count("1,1,1\n"), status=1)[0]
+        self.assertEqual((row["status"], row["message"]), ("infeasible", "moe_load_counts has 3 experts a layer; expected the 8 of num_experts"))
+        for text, what in (("1,1,1,1,1,1,1,-1\n", "counts.csv:1: "), ("", "counts.csv")):
+            done = run("run", self.count(text))
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
+            self.assertIn(what, done.stderr)
+            self.assertIn("; expected ", done.stderr)
+
+
 class Keys(Scenarios):
     def test_the_reference_is_what_the_command_prints(self):
         done = run("list", "keys", "--format", "markdown")
