@@ -46,9 +46,18 @@ static pc_code refuse_option(const char *key, const char *picture, const char *k
                         keys);
 }
 
-static void free_options(char **copies, size_t count) {
+/* Draws what `of` is of, with the options copied into `copies`. */
+typedef pc_code draw_picture(const void *of, char **copies, const char *const *options, size_t count, const char *path,
+                             pc_error *error);
+
+static int draw_with(draw_picture *draw, const void *of, const char *const *options, size_t count, const char *path,
+                     pipecast_error *error) {
+    pc_error why = {0};
+    char **copies = pc_alloc(count ? count : 1, sizeof *copies);
+    pc_code code = copies ? draw(of, copies, options, count, path, &why) : pc_error_no_memory(&why);
     for (size_t i = 0; copies && i < count; i++) pc_free(copies[i]);
     pc_free(copies);
+    return api_answer(code, &why, error);
 }
 
 /* ---- timelines ---- */
@@ -104,9 +113,10 @@ static pc_code set_timeline_option(void *picture, const char *key, char *value, 
     return refuse_option(key, "a timeline", timeline_keys, error);
 }
 
-static pc_code draw_replay(const pipecast_replay *replay, char **copies, const char *const *options, size_t count,
-                           const char *path, pc_error *error) {
+static pc_code draw_replay(const void *drawn, char **copies, const char *const *options, size_t count, const char *path,
+                           pc_error *error) {
     char subtitle[96];
+    const pipecast_replay *replay = drawn;
     const pc_replay *of = &replay->record.replay;
     pc_write_message(subtitle, sizeof subtitle, "bubble rate %.4f (span), %.4f (makespan)", of->bubble_rate_span,
                      of->bubble_rate_makespan);
@@ -121,11 +131,7 @@ static pc_code draw_replay(const pipecast_replay *replay, char **copies, const c
 
 int pipecast_replay_draw_with(const pipecast_replay *replay, const char *const *options, size_t count, const char *path,
                               pipecast_error *error) {
-    pc_error why = {0};
-    char **copies = pc_alloc(count ? count : 1, sizeof *copies);
-    pc_code code = copies ? draw_replay(replay, copies, options, count, path, &why) : pc_error_no_memory(&why);
-    free_options(copies, count);
-    return api_answer(code, &why, error);
+    return draw_with(draw_replay, replay, options, count, path, error);
 }
 
 int pipecast_replay_draw(const pipecast_replay *replay, const char *title, const char *path, pipecast_error *error) {
@@ -210,8 +216,9 @@ static pc_code check_chart(const pipecast_results *results, chart_picture *of, p
     return code ? code : pc_chart_check(chart, error);
 }
 
-static pc_code draw(const pipecast_results *results, char **copies, const char *const *options, size_t count,
-                    const char *path, pc_error *error) {
+static pc_code draw_runs(const void *drawn, char **copies, const char *const *options, size_t count, const char *path,
+                         pc_error *error) {
+    const pipecast_results *results = drawn;
     chart_picture of = {.chart = {.title = NULL}};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = take_options(copies, options, count, chart_keys, set_chart_option, &of, error);
@@ -221,9 +228,5 @@ static pc_code draw(const pipecast_results *results, char **copies, const char *
 
 int pipecast_results_draw(const pipecast_results *results, const char *const *options, size_t count, const char *path,
                           pipecast_error *error) {
-    pc_error why = {0};
-    char **copies = pc_alloc(count ? count : 1, sizeof *copies);
-    pc_code code = copies ? draw(results, copies, options, count, path, &why) : pc_error_no_memory(&why);
-    free_options(copies, count);
-    return api_answer(code, &why, error);
+    return draw_with(draw_runs, results, options, count, path, error);
 }

@@ -129,40 +129,6 @@ PC_PUBLIC int64_t pipecast_scenario_run_count(const pipecast_scenario *scenario)
 PC_PUBLIC int pipecast_scenario_run_name(const pipecast_scenario *scenario, int64_t run, char *name, size_t size,
                                          pipecast_error *error);
 
-/* ---- configurations of other programs ---- */
-
-/* What another program was told, as a scenario (docs/import.md). */
-typedef struct pipecast_imported pipecast_imported;
-
-/* Reads the file at `path`. format: "hf", a config.json of Hugging Face or the folder that has one; "megatron",
- * Megatron-LM's arguments as a launch script, a log's block or YAML; "nemo", a recipe of NeMo or Megatron-Bridge as
- * YAML or JSON; "deepspeed", its configuration, JSON. To be freed. PIPECAST_ERROR_INPUT with file, line and key.
- *
- *     pipecast_import_file("megatron", "pretrain.sh", &imported, &error);
- *     pipecast_scenario_load("pretrain.sh", pipecast_imported_text(imported), sets, count, 0, &scenario, &error);
- */
-PC_PUBLIC int pipecast_import_file(const char *format, const char *path, pipecast_imported **imported,
-                                   pipecast_error *error);
-
-/* Frees it, its texts too.
- *
- *     pipecast_imported_free(imported);
- */
-PC_PUBLIC void pipecast_imported_free(pipecast_imported *imported);
-
-/* The scenario: YAML, whose comments name the keys that values are from. Of "megatron" and "nemo" it can be run as it
- * is, or with what the file does not say, such as a machine, as overrides.
- *
- *     puts(pipecast_imported_text(imported));
- */
-PC_PUBLIC const char *pipecast_imported_text(const pipecast_imported *imported);
-
-/* What was assumed, is not modelled and is not known, a line each; "" if nothing.
- *
- *     fputs(pipecast_imported_notes(imported), stderr);
- */
-PC_PUBLIC const char *pipecast_imported_notes(const pipecast_imported *imported);
-
 /* ---- sweeps ---- */
 
 /* The runs of some scenarios, to be done. */
@@ -251,6 +217,35 @@ PC_PUBLIC int pipecast_run(const char *const *sets, size_t set_count, int flags,
  */
 PC_PUBLIC int pipecast_sweep_merge(const char *output, const char *const *shards, size_t count, pipecast_warn *warn,
                                    void *context, pipecast_error *error);
+
+/* ---- configurations of other programs ---- */
+
+/* What another program was told, as a scenario (docs/import.md). */
+typedef struct pipecast_imported pipecast_imported;
+
+/* Reads the file at `path`. format: "hf", a config.json of Hugging Face or the folder that has one; "megatron",
+ * Megatron-LM's arguments as a launch script, a log's block or YAML; "nemo", a recipe of NeMo or Megatron-Bridge as
+ * YAML or JSON; "deepspeed", its configuration, JSON. `say`, which may be NULL, is told what was assumed, is not
+ * modelled and is not known, a sentence each. To be freed. PIPECAST_ERROR_INPUT with file, line and key.
+ *
+ *     pipecast_import_file("megatron", "pretrain.sh", NULL, NULL, &imported, &error);
+ *     pipecast_scenario_load("pretrain.sh", pipecast_imported_text(imported), sets, count, 0, &scenario, &error);
+ */
+PC_PUBLIC int pipecast_import_file(const char *format, const char *path, pipecast_warn *say, void *context,
+                                   pipecast_imported **imported, pipecast_error *error);
+
+/* Frees it, its text too.
+ *
+ *     pipecast_imported_free(imported);
+ */
+PC_PUBLIC void pipecast_imported_free(pipecast_imported *imported);
+
+/* The scenario: YAML, whose comments name the keys that values are from. Of "megatron" and "nemo" it can be run as it
+ * is, or with what the file does not say, such as a machine, as overrides.
+ *
+ *     puts(pipecast_imported_text(imported));
+ */
+PC_PUBLIC const char *pipecast_imported_text(const pipecast_imported *imported);
 
 /* ---- results ---- */
 

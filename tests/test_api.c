@@ -80,6 +80,12 @@ static void write_script(const char *path, const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* One sentence each. */
+static void add_note(void *context, const char *text) {
+    assert_true(*text && !strchr(text, '\n'));
+    strcat(strcat(context, text), "\n");
+}
+
 /* What it says can be run as it is; a word that nobody knows is a note, a value that cannot be an error with its line.
  */
 static void test_import(void **state) {
@@ -88,22 +94,24 @@ static void test_import(void **state) {
                                  " --seq-length 1024 --micro-batch-size 1 --global-batch-size 8 --vocab-size 50257\\\n"
                                  " --pipeline-model-parallel-size 2 --num-experts-of-old 3";
     pipecast_error error = {0};
+    char notes[4096] = "";
     pipecast_imported *imported = NULL;
     pipecast_scenario *scenario = NULL;
     write_script(at->file, script);
-    assert_ok(pipecast_import_file("megatron", at->file, &imported, &error), &error);
+    assert_ok(pipecast_import_file("megatron", at->file, add_note, notes, &imported, &error), &error);
     assert_non_null(strstr(pipecast_imported_text(imported), "layers: 8"));
-    assert_non_null(strstr(pipecast_imported_notes(imported), "num-experts-of-old"));
+    assert_non_null(strstr(notes, "num-experts-of-old"));
     assert_ok(pipecast_scenario_load(at->file, pipecast_imported_text(imported), NULL, 0, 0, &scenario, &error),
               &error);
     assert_int_equal(pipecast_scenario_run_count(scenario), 1);
     pipecast_scenario_free(scenario);
     pipecast_imported_free(imported);
     pipecast_imported_free(imported = NULL);
-    assert_int_equal(pipecast_import_file("mega", at->file, &imported, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_import_file("mega", at->file, NULL, NULL, &imported, &error), PIPECAST_ERROR_INPUT);
     assert_string_equal(error.message, "format: 'mega'; expected hf|megatron|nemo|deepspeed");
-    assert_int_equal(pipecast_import_file("hf", at->file, &imported, &error), PIPECAST_ERROR_INPUT);
-    assert_int_equal(pipecast_import_file("nemo", "no/such/recipe.yaml", &imported, NULL), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_import_file("hf", at->file, NULL, NULL, &imported, &error), PIPECAST_ERROR_INPUT);
+    assert_int_equal(pipecast_import_file("nemo", "no/such/recipe.yaml", NULL, NULL, &imported, NULL),
+                     PIPECAST_ERROR_INPUT);
     assert_null(imported);
 }
 

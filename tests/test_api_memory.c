@@ -30,9 +30,9 @@ static void test_import(void **state) {
     assert_int_equal(fclose(file), 0);
     for (refusals x = {0}; next_refusal(&x);) {
         pipecast_imported *imported = NULL;
-        x.code = (pc_code)pipecast_import_file("megatron", at->file, &imported, NULL);
+        x.code = (pc_code)pipecast_import_file("megatron", at->file, NULL, NULL, &imported, NULL);
         assert_int_equal(imported != NULL, x.code == PC_OK);
-        if (imported) assert_non_null(strstr(pipecast_imported_notes(imported), "of-old"));
+        if (imported) assert_non_null(strstr(pipecast_imported_text(imported), "layers: 8"));
         pipecast_imported_free(imported);
     }
 }

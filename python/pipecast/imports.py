@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Union
 
 from ._library import library, make, path_bytes
-from .errors import PipecastWarning
+from .watch import Say
 
 
 def import_config(path: Union[str, "os.PathLike[str]"], format: str) -> str:
@@ -16,7 +15,9 @@ def import_config(path: Union[str, "os.PathLike[str]"], format: str) -> str:
     `format` is "hf" (a config.json of Hugging Face), "megatron" (Megatron-LM's arguments), "nemo" (a recipe of NeMo or
     Megatron-Bridge) or "deepspeed". What was assumed, is not modelled and is not known comes as a PipecastWarning.
     """
-    made = make(library.imported_free, library.import_file, str(format).encode(), path_bytes(path))
-    for note in library.imported_notes(made).decode(errors="replace").splitlines():
-        warnings.warn(note, PipecastWarning, stacklevel=2)
+    number = Say.number()
+    try:
+        made = make(library.imported_free, library.import_file, str(format).encode(), path_bytes(path), Say.warn, number)
+    finally:
+        Say.end(number)
     return library.imported_text(made).decode(errors="replace")
