@@ -27,7 +27,7 @@ static const char help[] =
     "       pipecast profile tune MEASURED.csv [-o TUNED.h5] [--parameters NAME,...] [--by COLUMN,...]\n"
     "                            [--profile BASE.h5] [--format table|csv|json] [--set KEY=VALUE] [--allow-outside]\n"
     "                            [--jobs N] [-q]\n"
-    "       pipecast profile compare A.h5 B.h5 [--format table|csv|json]\n"
+    "       pipecast profile compare A.h5|NAME B.h5|NAME [--format table|csv|json]\n"
     "\n"
     "A profile is what was measured on a GPU, and the fits of it; `pipecast calibrate` makes one, and\n"
     "`pipecast run --profile` uses it.\n"
@@ -67,13 +67,14 @@ static const char help[] =
     "  -q, --quiet          no warnings\n"
     "\n"
     "compare: how devices and versions differ, and what the fits of B say over what those of A say;\n"
-    "and how far off the fits of A are of what B measured.\n"
+    "and how far off the fits of A are of what B measured, by operation too, whoever measured those of A.\n"
     "\n"
     "example: pipecast profile show h100.h5 --figure rates.svg --fit gemm_forward\n"
     "example: pipecast profile fit all_reduce.txt gemm.csv -o a100.h5 --gpu a100-sxm-80gb --processors 108 --link "
     "nvlink\n"
     "example: pipecast profile tune measured.csv -o ours.h5 --by software\n"
-    "example: pipecast profile compare before.h5 after.h5\n";
+    "example: pipecast profile compare before.h5 after.h5\n"
+    "example: pipecast profile compare h200-sxm h200.h5\n";
 
 enum { PROCESSORS_MAX = 1 << 16, RANKS_MAX = 1 << 20, JOBS_MAX = 1024 };
 
@@ -111,8 +112,8 @@ static int answer_show(request *r) {
 static int answer_compare(request *r) {
     pc_error error = {0};
     pc_profile a = {0}, b = {0};
-    pc_code code = pc_profile_read(r->paths[0], &a, &error);
-    if (!code) code = pc_profile_read(r->paths[1], &b, &error);
+    pc_code code = profile_open(r->paths[0], &a, &error);
+    if (!code) code = profile_open(r->paths[1], &b, &error);
     if (!code) {
         code = pc_profile_compare(&a, &b, r->format, stdout, &error);
         if (code == PC_ERROR_IO) pc_error_place(&error, "standard output", 0, "");
@@ -274,7 +275,8 @@ static const struct action_rule {
               1u << OUTPUT | 1u << FORMAT | 1u << PARAMETERS | 1u << BY | 1u << BASE | 1u << SET | 1u << ALLOW_OUTSIDE |
                   1u << JOBS | 1u << QUIET,
               1, 1, "one MEASURED.csv", false, answer_tune},
-    [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5", false, answer_compare},
+    [COMPARE] = {"compare", 1u << FORMAT, 2, 2, "A.h5 B.h5, or names of `pipecast list profiles`", false,
+                 answer_compare},
 };
 
 /* As long as profiles have room for. */

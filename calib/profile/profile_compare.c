@@ -257,6 +257,7 @@ static pc_code add_json(pc_text *text, const pc_profile *a, const pc_profile *b,
     add_json_alone(text, "only_second", b, a);
     add_json_tuning(text, a, b);
     pc_code code = add_json_judged(text, a, b, error);
+    if (!code) code = pc_profile_differences_json(text, a, b, error);
     pc_text_printf(text, "}\n");
     return code;
 }
@@ -273,6 +274,7 @@ pc_code pc_profile_compare(const pc_profile *a, const pc_profile *b, pc_format f
     else {
         add_table(&text, a, b);
         code = add_judged(&text, a, b, error);
+        if (!code) code = pc_profile_differences_table(&text, a, b, error);
     }
     pc_number_scope_leave(&scope);
     if (!code) return pc_text_out(&text, stream, error);

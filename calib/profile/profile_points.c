@@ -163,3 +163,22 @@ void pc_profile_point_of_transfer(const pc_transfer_measurement *t, pc_profile_p
     point->seconds = t->seconds.median;
     place_point(point, t, of_transfer);
 }
+
+/* ---- in another form ---- */
+
+static bool is_of_expert_form(pc_fit_form form) {
+    return form == PC_FIT_MOE || form == PC_FIT_GROUPED_GEMM;
+}
+
+void pc_profile_point_place_kernel(const pc_kernel_measurement *kernel, pc_fit_form form, pc_profile_point *point) {
+    if (point->key.form == form || is_of_expert_form(form)) return;
+    point->key.form = form;
+    place_point(point, kernel, of_kernel);
+}
+
+void pc_profile_point_place_transfer(const pc_transfer_measurement *transfer, pc_fit_form form,
+                                     pc_profile_point *point) {
+    if (point->key.form == form) return;
+    point->key.form = form;
+    place_point(point, transfer, of_transfer);
+}

@@ -57,6 +57,10 @@ typedef struct pc_profile_point {
 
 void pc_profile_point_of_kernel(const pc_kernel_measurement *kernel, pc_profile_point *point);
 void pc_profile_point_of_transfer(const pc_transfer_measurement *transfer, pc_profile_point *point);
+/* The same measurement as a fit of another form would see it: x alone. Forms of experts stay as they are. */
+void pc_profile_point_place_kernel(const pc_kernel_measurement *kernel, pc_fit_form form, pc_profile_point *point);
+void pc_profile_point_place_transfer(const pc_transfer_measurement *transfer, pc_fit_form form,
+                                     pc_profile_point *point);
 
 /* ---- how far off a fit is of what another profile measured (profile_judge.c) ---- */
 
@@ -66,6 +70,23 @@ typedef struct pc_judged {
 } pc_judged;
 
 pc_code pc_profile_judge(const pc_fit *fit, const pc_profile *measured, pc_judged *judged, pc_error *error);
+
+/* ---- the same, whoever computed and measured it, and with its sign (profile_differences.c) ---- */
+
+/* Measured over predicted seconds, of shapes within what the fit was fitted to. */
+typedef struct pc_difference {
+    int64_t count, outside; /* shapes within, and beyond; without the first the rest is 0 */
+    double q1, median, q3;
+    double sustained; /* the median over what training is forecast with (pc_fit_predict_sustained) */
+} pc_difference;
+
+pc_code pc_profile_difference(const pc_fit *fit, const pc_profile *measured, pc_difference *difference,
+                              pc_error *error);
+/* A line or a member for every fit that a measurement is of. */
+pc_code pc_profile_differences_table(pc_text *text, const pc_profile *fitted, const pc_profile *measured,
+                                     pc_error *error);
+pc_code pc_profile_differences_json(pc_text *text, const pc_profile *fitted, const pc_profile *measured,
+                                    pc_error *error);
 
 /* ---- text ---- */
 

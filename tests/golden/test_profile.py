@@ -329,6 +329,43 @@ class Compare(Profile):
         self.assertTrue(large and all(abs(ratio - 2) < 0.1 for ratio in large), large)
 
 
+    def test_differences_by_operation(self):
+        """Another library's products, each in 1.25 times the seconds: 25% by every role, and its own are left alone."""
+        header, *rows = products().splitlines()
+        other = [header + ",library"]
+        for row in rows:
+            *shape, time = row.split(",")
+            other.append(",".join([*shape, str(1.25 * float(time)), "other"]))
+        self.write_in(self.folder.name, "other.csv", "\n".join(other) + "\n")
+        self.good("profile", "fit", self.path("other.csv"), "-o", self.path("other.h5"), "--gpu", GPU, "--processors", "108")
+        shown = json.loads(self.good("profile", "compare", self.profile, self.path("other.h5"), "--format", "json").stdout)
+        found = {row["operation"]: row for row in shown["differences"]}
+        self.assertEqual(shown["judged"], [], "no fit of the first is of that library")
+        self.assertEqual(sorted(found), ["gemm_forward", "gemm_input_gradient", "gemm_weight_gradient"])
+        for row in found.values():
+            self.assertEqual((row["shapes"], row["beyond"]), (27, 0))
+            self.assertAlmostEqual(row["median"], 1.25, delta=0.02)
+            self.assertLessEqual(row["q1"], row["median"])
+            self.assertLessEqual(row["median"], row["q3"])
+        table = self.good("profile", "compare", self.profile, self.path("other.h5")).stdout
+        self.assertIn("by operation\n     median  quartile", table)
+
+    def test_a_profile_of_the_library_is_compared_by_name(self):
+        """Its products are of others, and larger than ours in part: what lies beyond is counted, not judged."""
+        def compared(profile):
+            shown = self.good("profile", "compare", "h200-sxm", profile, "--format", "json").stdout
+            return json.loads(shown)["differences"]
+
+        bf16 = [row for row in compared(self.profile) if row["fit"] == "gemm_forward bf16 cold, trtllm of h200_sxm"]
+        self.assertEqual([row["shapes"] + row["beyond"] for row in bf16], [27])
+        self.bad("none.h5", "profile", "compare", "h200-sxm", "none.h5")
+        # Eight ranks over NVLink are those of a table that names no link; ranks that share a GPU are not.
+        for link, seen in (("nvlink", {"all_reduce"}), ("loopback", set())):
+            path = self.path(link + ".h5")
+            self.good("profile", "fit", os.path.join(self.shared.name, "nccl.csv"), "-o", path, "--gpu", GPU, "--link", link)
+            self.assertEqual({row["operation"] for row in compared(path)}, seen, link)
+
+
 class Runs(Profile):
     def row(self, *arguments):
         done = self.good(*arguments)
