@@ -44,6 +44,7 @@ static const char help[] =
     "      --replay SCENARIO  then run one stage's passes of the scenario's runs (the first 8) here, in the order of\n"
     "                         their schedules, and compare time and memory with the simulated stage\n"
     "      --stage N          which stage (default: the middle one)\n"
+    "      --profile FILE.h5  measure nothing but the replay: it is simulated with this profile, and -o gets both\n"
     "      --allow-outside    let that scenario name files outside of its folder\n"
     "  -q, --quiet            no progress bar\n"
     "\n"
@@ -56,7 +57,8 @@ static const char help[] =
     "fault of it.\n"
     "\n"
     "example: pipecast calibrate --quick -o h100.h5\n"
-    "example: pipecast calibrate -o h100.h5 --replay scenarios/studies/replay_stage.yaml\n";
+    "example: pipecast calibrate -o h100.h5 --replay scenarios/studies/replay_stage.yaml\n"
+    "example: pipecast calibrate --profile h100.h5 -o replayed.h5 --replay scenarios/studies/replay_stage.yaml\n";
 
 enum {
     OUTPUT,
@@ -70,6 +72,7 @@ enum {
     SEED,
     REPLAY,
     STAGE,
+    PROFILE,
     ALLOW_OUTSIDE,
     QUIET,
     HELP
@@ -85,6 +88,7 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"seed", 0, "N"},
                                       {"replay", 0, "SCENARIO"},
                                       {"stage", 0, "N"},
+                                      {"profile", 0, "FILE.h5"},
                                       {"allow-outside", 0, NULL},
                                       {"quiet", 'q', NULL},
                                       {"help", 'h', NULL},
@@ -100,6 +104,7 @@ typedef struct replay_request {
 typedef struct calibration {
     pc_calibrate_request calibrate;
     const char *output, *gpu;
+    const char *measured;  /* a profile to replay with, in place of measuring; NULL: none */
     replay_request replay; /* its path is NULL: none */
     bool is_quiet;
 } calibration;
@@ -122,6 +127,7 @@ static bool take(calibration *asked, int option, const char *value) {
     if (option == TRANSFERS_ONLY) asked->calibrate.without_kernels = true;
     if (option == ATTENTION) asked->calibrate.attention_library = value;
     if (option == REPLAY) asked->replay.path = value;
+    if (option == PROFILE) asked->measured = value;
     if (option == ALLOW_OUTSIDE) asked->replay.allows_outside = true;
     if (option == QUIET) asked->is_quiet = true;
     if (option == DEVICE && (is_good = take_number("calibrate: --device", value, 1023, &number)))
@@ -131,6 +137,12 @@ static bool take(calibration *asked, int option, const char *value) {
     if (option == SEED && (is_good = take_number("calibrate: --seed", value, INT64_MAX, &number)))
         asked->calibrate.seed = (uint64_t)number;
     return is_good;
+}
+
+/* Whether options say what is measured. */
+static bool is_measuring(const pc_calibrate_request *asked) {
+    return asked->effort != PC_CALIBRATE_FULL || asked->without_kernels || asked->without_transfers ||
+           asked->attention_library;
 }
 
 /* EXIT_DONE and *is_help, or the status of what is wrong, said. */
@@ -150,6 +162,11 @@ static int parse(int argc, char **argv, calibration *asked, bool *is_help) {
         return report_usage("calibrate: --kernels-only and --transfers-only leave nothing; expected one of them");
     if (asked->replay.stage >= 0 && !asked->replay.path)
         return report_usage("calibrate: --stage: no --replay; expected both");
+    if (asked->measured && !asked->replay.path) return report_usage("calibrate: --profile: no --replay; expected both");
+    if (asked->measured && is_measuring(&asked->calibrate))
+        return report_usage(
+            "calibrate: --profile: nothing is measured but the replay; expected none of --quick, --tiny, "
+            "--kernels-only, --transfers-only, --attention-library");
     const size_t name_most = sizeof(((pc_profile_device *)0)->gpu) - 1;
     if (asked->gpu && (!asked->gpu[0] || strlen(asked->gpu) > name_most))
         return report_usage("calibrate: --gpu: %zu characters; expected 1 to %zu", strlen(asked->gpu), name_most);
@@ -424,6 +441,18 @@ static int calibrate(calibration *asked, pc_profile *profile) {
     return finish(asked, profile, status);
 }
 
+/* A profile that is there, and the replay. Its GPU's name in the library is kept. */
+static int replay_alone(calibration *asked, pc_profile *profile) {
+    pc_error error = {0};
+    pc_code code = pc_profile_read(asked->measured, profile, &error);
+    if (code) {
+        pc_error_prefix(&error, "calibrate: --profile");
+        return report(&error);
+    }
+    if (asked->gpu) snprintf(profile->device.gpu, sizeof profile->device.gpu, "%s", asked->gpu);
+    return finish(asked, profile, replay(&asked->replay, asked->calibrate.device, profile));
+}
+
 /* Beside the output, which all ranks see. */
 static const char *meeting_folder(const char *output, const pc_launched *launched, char *path, size_t size) {
     snprintf(path, size, "%s.ranks%s%s", output, *launched->key ? "-" : "", launched->key);
@@ -458,7 +487,7 @@ int command_calibrate(int argc, char **argv) {
         if (launched.rank > 0) x.is_quiet = true;
     }
     pc_profile profile = {0};
-    status = calibrate(&x, &profile);
+    status = x.measured ? replay_alone(&x, &profile) : calibrate(&x, &profile);
     pc_profile_free(&profile);
     free(program);
     return status;

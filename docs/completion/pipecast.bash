@@ -40,7 +40,7 @@ _pipecast_options() {
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
-            --seed= --replay= --stage= --allow-outside --quiet -q --help -h
+            --seed= --replay= --stage= --profile= --allow-outside --quiet -q --help -h
         ;;
     profile)
         echo --output= -o= --format= --figure= --residuals= --fit= --dark --device= --gpu= --processors= --library= --site= \
@@ -174,7 +174,7 @@ _pipecast_values() {
     calibrate:--replay) _pipecast_files .yaml ;;
     calibrate:--attention-library) _pipecast_files .so ;;
     profile:--parameters) _pipecast_words --list gemm attention memory launch network overlap overhead ;;
-    profile:--profile) _pipecast_files .h5 ;;
+    profile:--profile | calibrate:--profile) _pipecast_files .h5 ;;
     profile:--link) _pipecast_words nvlink pcie network loopback ;;
     run:--* | plan:--*) _pipecast_words $(_pipecast_flags "$1" "$2=") ;;
     esac

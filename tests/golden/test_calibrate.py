@@ -61,6 +61,9 @@ class Calibrate(unittest.TestCase):
         self.refused(2, "calibrate: 'out.h5' is one too many; expected options alone (-o out.h5?)", "out.h5")
         self.refused(2, "leave nothing; expected one of them", "--kernels-only", "--transfers-only")
         self.refused(2, "calibrate: --stage: no --replay; expected both", "--stage", "1")
+        self.refused(2, "calibrate: --profile: no --replay; expected both", "--profile", "p.h5")
+        self.refused(2, "calibrate: --profile: nothing is measured but the replay", "--profile", "p.h5", "--quick", "--replay",
+                     "none.yaml")
         self.refused(2, "calibrate: --replay: none.yaml", "--replay", "none.yaml")
         self.refused(2, "calibrate: --device", "--device", "first")
         self.refused(2, "calibrate: --device", "--device", "-1")
@@ -84,6 +87,7 @@ class Calibrate(unittest.TestCase):
         self.refused(2, "calibrate: --replay: s.1f1b: the machine's GPU is a100-sxm-80gb; expected h100-sxm, as --gpu says",
                      "--replay", "good.yaml", "--gpu", "h100-sxm")
         self.refused(3, "expected", "--replay", "good.yaml", "--gpu", "A100-SXM-80GB")
+        self.refused(2, "calibrate: --profile: none.h5", "--replay", "good.yaml", "--profile", "none.h5")
 
 
 if __name__ == "__main__":

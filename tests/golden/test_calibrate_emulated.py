@@ -66,6 +66,17 @@ class Emulated(unittest.TestCase):
             # What the formulas leave out is small rows of numbers, and one gradient: never less than they count.
             self.assertGreaterEqual(row["measured_peak_bytes"], row["simulated_peak_bytes"])
 
+    def test_a_replay_alone_keeps_the_profile(self):
+        """What was measured stays, to the last number; the replays come behind those that were there."""
+        done = run("calibrate", "--profile", "p.h5", "-o", "again.h5", "--replay", "small.yaml", folder=self.folder.name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        again = json.loads(run("profile", "show", "again.h5", "--format", "json", folder=self.folder.name).stdout)
+        for part in ("device", "kernels", "transfers", "fits"):
+            self.assertEqual(again[part], self.shown[part], part)
+        self.assertEqual([row["schedule"] for row in again["replays"]], 2 * ["1f1b", "zb-1p"])
+        self.assertEqual([row["simulated_s"] for row in again["replays"][2:]],
+                         [row["simulated_s"] for row in self.shown["replays"]])
+
     def test_passes_scatter_as_the_kernels_did(self):
         done = run("run", "small.yaml", "--profile", "p.h5", "--samples", "5", "--jitter", "profile", "-q", "--format",
                    "json", folder=self.folder.name)
