@@ -7,7 +7,6 @@
 #include "models/schedule/least_span.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/outline.h"
-#include "models/training/pass_costs.h"
 
 /* ---- (5): spans ---- */
 
@@ -28,18 +27,13 @@ static void shave_hops(pc_costs *costs) {
 
 static pc_code find_spans(const pc_outline *outline, pc_costs *costs, bool is_close, pc_time *span_ps,
                           pc_error *error) {
-    const pc_iteration_spec *spec = outline->spec;
     int64_t *room_bytes = pc_alloc((size_t)outline->devices, sizeof *room_bytes);
     if (!room_bytes) return pc_error_no_memory(error);
     for (int d = 0; d < outline->devices; d++) room_bytes[d] = pc_outline_room(outline, d);
     if (plan_runs_flows(outline, SCOPE_ONE)) shave_hops(costs);
-    pc_generate_request request = {.devices = outline->devices,
-                                   .microbatches = outline->cut.microbatches,
-                                   .chunks = outline->chunks,
-                                   .costs = costs,
-                                   .memory_limit = {room_bytes},
-                                   .making = spec->making};
-    pc_code code = pc_generator_least_spans(spec->generator, &request, is_close, span_ps, error);
+    pc_generate_request request = pc_outline_request(outline, costs);
+    request.memory_limit = (pc_memory_limit){room_bytes};
+    pc_code code = pc_generator_least_spans(outline->spec->generator, &request, is_close, span_ps, error);
     pc_free(room_bytes);
     return code;
 }
@@ -103,13 +97,7 @@ static bool knows_stream(const pc_outline *outline) {
 static pc_code run_order(plan_bounder *bounder, const pc_outline *outline, const pc_costs *costs, pc_error *error) {
     pc_schedule schedule;
     pc_timing_result result;
-    pc_generate_request request = {.devices = outline->devices,
-                                   .microbatches = outline->cut.microbatches,
-                                   .chunks = outline->chunks,
-                                   .slices = outline->cut.slices,
-                                   .costs = costs,
-                                   .threads = 1,
-                                   .making = outline->spec->making};
+    const pc_generate_request request = pc_outline_request(outline, costs);
     pc_code code = pc_generate(outline->spec->generator, &request, &schedule, NULL, error);
     if (code) return code;
     if (!bounder->timing) code = pc_timing_create(&bounder->timing, error);

@@ -176,6 +176,10 @@ int64_t pc_outline_room(const pc_outline *outline, int device);
 /* The passes' costs as the replay gets them, less what `without` says. */
 pc_code pc_outline_costs(const pc_outline *outline, int without, pc_costs *costs, pc_error *error);
 
+/* A request for the order of these passes: of what the spec makes them for, on one thread, with no limit, and for the
+ * shortest span. */
+pc_generate_request pc_outline_request(const pc_outline *outline, const pc_costs *costs);
+
 /* A pass at the outline's pace, its exposed collectives of TP included, transfers and data parallelism not. */
 double pc_outline_pass_s(const pc_outline *outline, int device, pc_pass pass);
 

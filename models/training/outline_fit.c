@@ -45,7 +45,7 @@ bool pc_outline_fits_by_costs(const pc_iteration_spec *spec) {
 static void add_levels(const fitting *x, const pc_costs *costs, bool is_least, pc_iteration *iteration) {
     const pc_outline *outline = x->outline;
     const pc_generator *generator = outline->spec->generator;
-    const pc_generate_request request = {.microbatches = outline->cut.microbatches, .costs = costs};
+    const pc_generate_request request = pc_outline_request(outline, costs);
     for (int d = 0; d < outline->devices; d++) {
         int64_t step = outline->device[d].step_bytes;
         int64_t held = is_least ? pc_generator_least_memory(generator, costs, d)
@@ -56,17 +56,8 @@ static void add_levels(const fitting *x, const pc_costs *costs, bool is_least, p
 }
 
 static pc_code find_order(fitting *x, const pc_costs *costs, pc_error *error) {
-    const pc_outline *outline = x->outline;
-    const pc_iteration_spec *spec = outline->spec;
-    pc_generate_request request = {.devices = outline->devices,
-                                   .microbatches = outline->cut.microbatches,
-                                   .chunks = outline->chunks,
-                                   .slices = outline->cut.slices,
-                                   .costs = costs,
-                                   .threads = 1,
-                                   .making = spec->making,
-                                   .effort = spec->effort,
-                                   .memo = spec->memo};
+    const pc_iteration_spec *spec = x->outline->spec;
+    const pc_generate_request request = pc_outline_request(x->outline, costs);
     if (x->has_order) return PC_OK;
     pc_schedule_free(&x->schedule);
     pc_free(x->zero_ps);

@@ -44,8 +44,8 @@ bool pc_robust_order_is_wanted(const pc_outline *outline) {
 /* What the name allows, if there is room for it. */
 static void find_limits(const pc_outline *outline, const pc_order_given *given, int64_t *limits) {
     const pc_generator *generator = outline->spec->generator;
-    const pc_generate_request request = {.costs = given->costs,
-                                         .memory_limit = {generator->adapts ? given->room_bytes : NULL}};
+    pc_generate_request request = pc_outline_request(outline, given->costs);
+    if (generator->adapts) request.memory_limit = (pc_memory_limit){given->room_bytes};
     pc_least_span_limits(generator, &request, given->replay, limits);
     for (int d = 0; d < outline->devices; d++) limits[d] = pc_min(limits[d], given->room_bytes[d]);
 }
