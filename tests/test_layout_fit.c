@@ -255,6 +255,63 @@ static void test_searches(void **state) {
     assert_true(test_saw(checked, 20));
 }
 
+static int64_t fullest(const pc_iteration *iteration) {
+    int64_t most = 0;
+    for (int d = 0; d < iteration->devices; d++) most = pc_max(most, iteration->memory[d].peak_bytes);
+    return most;
+}
+
+static pc_iteration run_laid_out(pc_iteration_spec spec, pc_cut_layout layout) {
+    pc_iteration iteration;
+    pc_error error = {0};
+    spec.cut.layout = layout;
+    if (pc_iteration_run(&spec, NULL, false, &iteration, &error)) fail_msg("%s", error.message);
+    return iteration;
+}
+
+/* Whatever the layout is counted by: what fits as BALANCED fits here and holds no more, and what fits here though not
+ * so is what moving layers is for. Limits are drawn between what the order of BALANCED holds and what its name lets it
+ * hold, too. */
+static void check_fits(test_random *random, pc_iteration_spec spec, long *fitting, long *open, long *moved) {
+    spec.memory_limit_bytes = plenty;
+    if (pc_iteration_spec_check(&spec, NULL) || pc_outline_check(&spec, NULL)) return;
+    pc_iteration free_run = run_laid_out(spec, PC_CUT_BALANCED);
+    int64_t held = fullest(&free_run);
+    pc_iteration_free(&free_run);
+    spec.memory_limit_bytes = held + held / 200 * test_between(random, -20, 20);
+    pc_iteration balanced = run_laid_out(spec, PC_CUT_BALANCED);
+    pc_iteration fitted = run_laid_out(spec, PC_CUT_BALANCED_MEMORY);
+    if (balanced.status == PC_RUN_OK) {
+        if (fitted.status) fail_msg("%s: %s", spec.generator->name, fitted.message);
+        assert_true(fullest(&fitted) <= fullest(&balanced));
+        assert_true(fullest(&fitted) <= spec.memory_limit_bytes);
+        *fitting += 1;
+        *open += spec.generator->searches && !spec.generator->adapts && spec.cut.pp > 1;
+    }
+    *moved += fitted.status == PC_RUN_OK && balanced.status == PC_RUN_OUT_OF_MEMORY;
+    pc_iteration_free(&balanced);
+    pc_iteration_free(&fitted);
+}
+
+static void test_what_fits_balanced_fits(void **state) {
+    (void)state;
+    test_random random = {1163};
+    long fitting = 0, open = 0, moved = 0;
+    for (long i = 0; i < test_cases(300, 3000); i++) {
+        example_space drawn;
+        if (i % 4 == 0)
+            draw_space(&random, 2000, false, &drawn);
+        else
+            draw_searched_space(&random, 2000, false, &drawn);
+        pc_iteration_spec spec = draw_spec(&random, &drawn);
+        spec.effort = PC_EFFORT_QUICK;
+        spec.cut.microbatches = spec.cut.pp * test_between(&random, 1, 3);
+        if (!pc_offload_is_beside_passes(&spec.cut.offload)) check_fits(&random, spec, &fitting, &open, &moved);
+    }
+    print_message("%ld fit, %ld of them searched; %ld fit by moving layers\n", fitting, open, moved);
+    assert_true(test_saw(fitting, 40) && test_saw(open, 10) && test_saw(moved, 2));
+}
+
 /* ---- bad days ---- */
 
 /* Layers stay where they are when links get bad. Here tensor ranks talk over these links, so that a layer would weigh
@@ -293,8 +350,11 @@ static void test_bad_days_keep_layers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_no_most),
-                                       cmocka_unit_test(test_none_is_better), cmocka_unit_test(test_searches),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand),
+                                       cmocka_unit_test(test_no_most),
+                                       cmocka_unit_test(test_none_is_better),
+                                       cmocka_unit_test(test_searches),
+                                       cmocka_unit_test(test_what_fits_balanced_fits),
                                        cmocka_unit_test(test_bad_days_keep_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

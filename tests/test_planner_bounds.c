@@ -2,6 +2,7 @@
  * the same iteration as the one that is. */
 #include "tests/support.h"
 
+#include "models/planner/bound_twin.h"
 #include "models/planner/plan_search.h"
 #include "models/training/outline_restate.h"
 #include "tests/planner_example.h"
@@ -176,6 +177,61 @@ static void test_bounds_of_searches(void **state) {
     }
     print_message("%ld checked, %ld out of memory\n", seen.checked, seen.out_of_memory);
     assert_true(test_saw(seen.searched, 20));
+}
+
+/* The room that the point's order needs as BALANCED lays it out, or a little more or less. */
+static int64_t room_about(test_random *random, const pc_plan_space *space, const pc_plan_choice *choice) {
+    pc_iteration_spec spec = pc_plan_spec(space, choice);
+    pc_iteration iteration;
+    spec.cut.layout = PC_CUT_BALANCED;
+    spec.memory_limit_bytes = INT64_C(1) << 50;
+    if (pc_iteration_run(&spec, space->bases[choice->base].cost, false, &iteration, NULL)) fail();
+    int64_t bytes = iteration.status ? INT64_C(1) << 50 : fullest(&iteration);
+    pc_iteration_free(&iteration);
+    return bytes + bytes / 200 * test_between(random, -4, 20);
+}
+
+static bool has_twin(const pc_plan_space *space, const pc_plan_choice *choice) {
+    const pc_iteration_spec spec = pc_plan_spec(space, choice);
+    plan_bounder bounder = {0};
+    pc_outline outline;
+    if (plan_bounder_outline(&bounder, space, choice->base, &spec, &outline, NULL)) fail();
+    bool has = plan_twin_of(&bounder) != NULL;
+    pc_outline_free(&outline);
+    plan_bounder_free(&bounder);
+    return has;
+}
+
+/* Where a search decides how layers lie, bounds hold for both. */
+static void test_bounds_where_searches_lay_out(void **state) {
+    (void)state;
+    static const int64_t layouts[] = {PC_CUT_BALANCED_MEMORY};
+    static const char *const names[] = {"zb-1p", "zb-2p", "zb-two-thirds", "v-half", "zb-v", "1f1b-v"};
+    test_random random = {2029};
+    what_was_seen seen = {0};
+    long open = 0;
+    for (long i = 0; i < test_cases(400, 4000); i++) {
+        example_space x;
+        plan_numbers numbers;
+        plan_bounder bounder = {0};
+        int64_t number;
+        pc_plan_choice choice;
+        draw_searched_space(&random, 40000, false, &x);
+        for (int k = 0; k < x.space.generator_count; k++)
+            x.generators[k] = pc_generator_find(names[test_between(&random, 0, 5)]);
+        for (int k = 0; k < x.space.base_count; k++) x.bases[k].spec.making = PC_MAKING_COSTS;
+        x.space.layouts = (pc_plan_list){layouts, 1};
+        if (plan_numbers_make(&x.space, &numbers, NULL)) fail();
+        if (!draw_number(&random, &numbers, &number, &choice)) continue;
+        x.bases[choice.base].spec.memory_limit_bytes = room_about(&random, &x.space, &choice);
+        if (!has_twin(&x.space, &choice)) continue;
+        check_point(&bounder, &x.space, &choice, &seen);
+        plan_bounder_free(&bounder);
+        open++;
+    }
+    print_message("%ld open, %ld of them fit; bounds %.4f of the time\n", open, seen.checked,
+                  seen.mean / (double)seen.checked);
+    assert_true(test_saw(seen.checked, 10));
 }
 
 /* Some of whose backward passes are BW, and others B and W: either may be shorter, and where layers are recomputed they
@@ -519,6 +575,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bounds_are_never_above),
         cmocka_unit_test(test_bounds_of_searches),
+        cmocka_unit_test(test_bounds_where_searches_lay_out),
         cmocka_unit_test(test_bounds_of_mixed_passes),
         cmocka_unit_test(test_bounds_of_gradients_of_every_pass),
         cmocka_unit_test(test_numbers_that_are_no_points_mean_one),

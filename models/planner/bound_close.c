@@ -4,6 +4,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/planner/bound_twin.h"
 #include "models/schedule/least_span.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/outline.h"
@@ -51,7 +52,7 @@ pc_code plan_bound_spans(plan_bounder *bounder, const pc_outline *outline, bool 
     pc_free(bounder->span_ps);
     bounder->span_ps = code ? NULL : span_ps;
     if (code) pc_free(span_ps);
-    return code;
+    return code ? code : plan_twin_spans(bounder, is_close, error);
 }
 
 /* ---- a known order ---- */

@@ -1,6 +1,7 @@
 #include "models/planner/bounder.h"
 
 #include "engine/numbers.h"
+#include "models/planner/bound_twin.h"
 
 /* What F leaves of a part of each sort that the stage has, in each state; its last state is never negative (memory.h).
  * Of parts of one sort that differ, for a recipe leaves other layers in 16 bits, the least. */
@@ -50,7 +51,7 @@ static int64_t least_copied(const pc_outline *outline, int device) {
 /* What is held all the time is the outline's, exactly, and so is what the step needs in the place of activations; so
  * are the activations of a schedule that does not search, whose order is known (held.h). One that searches holds a
  * microbatch at least. Of layers that fit nowhere, however they are divided, no more is known. */
-int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline) {
+static int64_t bound_memory(const plan_bounder *bounder, const pc_outline *outline) {
     int64_t most = 0;
     for (int d = 0; d < outline->devices; d++) {
         int64_t bytes[SORTS][HELD_STATES], held;
@@ -68,9 +69,20 @@ int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline
     return outline->fits_nowhere ? outline->device[0].capacity_bytes + 1 : most;
 }
 
-bool plan_exceeds_host(const pc_outline *outline) {
+int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline) {
+    int64_t bytes = bound_memory(bounder, outline);
+    const plan_twin *twin = plan_twin_of(bounder);
+    return twin ? pc_min(bytes, bound_memory(&twin->bounder, &twin->outline)) : bytes;
+}
+
+static bool exceeds_host(const pc_outline *outline) {
     int64_t share = pc_machine_host_memory(&outline->spec->machine);
     for (int d = 0; share > 0 && d < outline->devices; d++)
         if (outline->device[d].host_bytes > share) return true;
     return false;
+}
+
+bool plan_exceeds_host(const plan_bounder *bounder, const pc_outline *outline) {
+    const plan_twin *twin = plan_twin_of(bounder);
+    return exceeds_host(outline) && (!twin || exceeds_host(&twin->outline));
 }

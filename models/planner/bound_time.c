@@ -35,6 +35,7 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "models/planner/bound_twin.h"
 #include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/finish.h"
@@ -59,6 +60,7 @@ void plan_bounder_free(plan_bounder *bounder) {
     pc_free(bounder->under_way_ps);
     pc_free(bounder->span_ps);
     pc_free(bounder->end_ps);
+    plan_twin_free(bounder);
     pc_timing_free(bounder->timing);
     memset(bounder, 0, sizeof *bounder);
 }
@@ -118,6 +120,7 @@ static pc_code take_up(plan_bounder *bounder, const pc_outline *outline, pc_erro
     bounder->held = NULL;
     bounder->taken = NULL;
     forget_close(bounder);
+    plan_twin_drop(bounder);
     pc_code code = make_room(bounder, outline, error);
     bool is_own =
         !generator->searches && !pc_generator_has_making(generator, outline->spec->making) && !bounder->has_pairs;
@@ -147,6 +150,7 @@ pc_code plan_bounder_outline(plan_bounder *bounder, const pc_plan_space *space, 
     if (code) return code;
     bounder->has_pairs = space->bases[base].spec.overlaps_pairs && pc_generator_pairs(spec->generator, 1, 1);
     code = take_up(bounder, &made, error);
+    if (!code) code = plan_twin_take(bounder, space, base, &made, error);
     if (code) {
         pc_outline_free(&made);
         return code;
@@ -578,8 +582,8 @@ static pc_code bound_time(plan_bounder *bounder, const pc_outline *outline, plan
 
 /* ---- all ---- */
 
-pc_code plan_bound_time(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
-                        pc_error *error) {
+pc_code plan_bound_alone(plan_bounder *bounder, const pc_outline *outline, plan_scope scope, pc_time *bound_ps,
+                         pc_error *error) {
     sort_times few[2 * TIMED_SORTS] = {{0}};
     if (outline->sort_count <= TIMED_SORTS) return bound_time(bounder, outline, scope, few, bound_ps, error);
     sort_times *times = pc_alloc(2 * (size_t)outline->sort_count, sizeof *times);

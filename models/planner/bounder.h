@@ -48,6 +48,7 @@ typedef struct plan_bounder {
     pc_time *end_ps;     /* of each stage's passes, at least (plan_bound_order); likewise, with the next in one block */
     pc_time *reduced_ps; /* when its gradients are reduced, at least */
     pc_timing *timing;
+    struct plan_twin *twin; /* bound_twin.h; NULL: none yet. Owned */
 } plan_bounder;
 void plan_bounder_free(plan_bounder *bounder);
 
@@ -64,8 +65,8 @@ pc_code plan_bounder_restate(plan_bounder *bounder, const pc_plan_space *space, 
 /* Bytes on the fullest GPU, at least. Of the outline taken up last. */
 int64_t plan_bound_memory(const plan_bounder *bounder, const pc_outline *outline);
 
-/* Whether state alone is more than the hosts' memory. */
-bool plan_exceeds_host(const pc_outline *outline);
+/* Whether state alone is more than the hosts' memory, of the outline taken up last. */
+bool plan_exceeds_host(const plan_bounder *bounder, const pc_outline *outline);
 
 /* Finds the spans that orders of a schedule that searches have at least: pc_generator_least_spans, within the room that
  * there is. It is for the outline taken up last. Until the next one is, bounds of scope ONE know these spans. That

@@ -180,7 +180,8 @@ static bool is_input(pc_code code) {
 static bool bound_memory(shape_walk *walk) {
     walk->memory_bytes = plan_bound_memory(&walk->walker->bounder, &walk->made->outline);
     bool fits = walk->memory_bytes <= walk->made->outline.device[0].capacity_bytes;
-    return (fits && !plan_exceeds_host(&walk->made->outline)) || walk->search->request->exhaustive;
+    return (fits && !plan_exceeds_host(&walk->walker->bounder, &walk->made->outline)) ||
+           walk->search->request->exhaustive;
 }
 
 static int64_t count_of_group(const shape_walk *walk, int64_t first, int64_t behind) {

@@ -65,10 +65,14 @@ static pc_code prepare(pc_iteration_work *run, const pc_cost_model *cost, pc_ite
     return code;
 }
 
+/* For searches of the outline's, too (outline_fit.h). */
 static pc_code open_memo(pc_iteration_work *run, pc_error *error) {
     pc_code code = PC_OK;
     if (!run->spec->memo) code = pc_search_memo_create(PC_SEARCH_MEMO_BYTES, &run->own_memo, error);
     run->memo = run->spec->memo ? run->spec->memo : run->own_memo;
+    run->with_memo = *run->spec;
+    run->with_memo.memo = run->memo;
+    run->spec = &run->with_memo;
     return code;
 }
 
@@ -165,8 +169,8 @@ pc_code pc_iteration_run(const pc_iteration_spec *spec, const pc_cost_model *cos
     pc_iteration made;
     pc_iteration_work run = {.spec = spec};
     clear(&made);
-    pc_code code = prepare(&run, cost, &made, error);
-    if (!code && !made.status && spec->generator->searches) code = open_memo(&run, error);
+    pc_code code = spec->generator->searches ? open_memo(&run, error) : PC_OK;
+    if (!code) code = prepare(&run, cost, &made, error);
     if (!code && !made.status) code = pc_iteration_search_first(&run, with_trace, &run.schedule, &made, error);
     if (!code && !made.status) code = pc_footprint_order(&run.outline, &run.schedule, &run.costs, &made, error);
     if (!code && !made.status) code = pc_iteration_open_timing(&run, error);

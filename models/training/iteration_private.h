@@ -16,6 +16,7 @@ enum { PC_ITERATION_SCHEDULES_MOST = 6 }; /* that a run times */
 /* One run's things; all owned where nothing else is said, but for the spec. */
 typedef struct pc_iteration_work {
     const pc_iteration_spec *spec;
+    pc_iteration_spec with_memo; /* of a schedule that searches: the spec, then */
     pc_outline outline;
     pc_costs costs;
     pc_schedule schedule;

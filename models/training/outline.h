@@ -133,6 +133,8 @@ typedef struct pc_outline {
     pc_expert_places experts;
     int32_t *layers_of_part; /* of what is balanced, [parts], which `cut` then has as a list; owned */
     bool fits_nowhere;       /* of BALANCED_MEMORY: for certain, no division has room on all GPUs */
+    bool may_be_balanced;    /* likewise, of a memo that is for what fits: BALANCED takes the place of this division if
+                              * the order that a search finds fits there */
     pc_part_cost *part_costs;
     int sort_count;
     pc_chunk_outline *chunks_of; /* [devices][chunks] */

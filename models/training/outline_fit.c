@@ -15,14 +15,15 @@ typedef struct fitting {
     pc_outline *outline;
     pc_layer_dealing dealing;
     pc_schedule schedule;
-    bool has_order;        /* whether the schedule is there, and stays as it is */
-    pc_timing *timing;     /* where levels depend on times */
-    pc_time *zero_ps;      /* a number a pass, where they do not; as many as the schedule has */
-    int64_t *most;         /* [devices]: the layers that a stage may have */
-    int64_t *missing;      /* [devices]: bytes that a stage of the division at hand lacks; 0 or less if it fits */
-    int32_t *best;         /* [parts]: the division that lacks least so far */
-    int64_t least_missing; /* and what it lacks */
-    bool lacks_host;       /* whether some division lacked host memory */
+    bool has_order;           /* whether the schedule is there, and stays as it is */
+    pc_timing *timing;        /* where levels depend on times */
+    pc_time *zero_ps;         /* a number a pass, where they do not; as many as the schedule has */
+    int64_t *most;            /* [devices]: the layers that a stage may have */
+    int64_t *missing;         /* [devices]: bytes that a stage of the division at hand lacks; 0 or less if it fits */
+    int32_t *best;            /* [parts]: the division that lacks least so far */
+    int64_t least_missing;    /* and what it lacks */
+    int64_t balanced_missing; /* what BALANCED lacks with the order that is searched for; INT64_MAX: nobody knows */
+    bool lacks_host;          /* whether some division lacked host memory */
 } fitting;
 
 /* ---- what a division lacks ---- */
@@ -103,29 +104,64 @@ static void read_missing(fitting *x, const pc_iteration *iteration) {
     }
 }
 
-static pc_code measure(fitting *x, pc_error *error) {
+/* What a stage's activations are counted by: the least that any order needs, the most that the name allows, the order
+ * itself. */
+typedef enum fit_by { FIT_BY_LEAST, FIT_BY_NAME, FIT_BY_ORDER } fit_by;
+
+static pc_code measure(fitting *x, fit_by by, pc_error *error) {
     pc_iteration iteration = {0};
     pc_costs costs = {0};
     pc_samples_limit_memory(x->outline);
     pc_code code = pc_footprint_fixed(x->outline, &iteration, error);
     if (!code) code = pc_outline_costs(x->outline, 0, &costs, error);
-    if (!code && goes_by_name(x->outline->spec))
-        add_levels(x, &costs, x->outline->spec->generator->adapts, &iteration);
-    else if (!code)
+    if (!code && by == FIT_BY_ORDER)
         code = add_ordered(x, &costs, &iteration, error);
+    else if (!code)
+        add_levels(x, &costs, by == FIT_BY_LEAST, &iteration);
     if (!code) read_missing(x, &iteration);
     pc_costs_free(&costs);
     pc_iteration_free(&iteration);
     return code;
 }
 
-/* ---- divisions ---- */
-
 static int64_t worst_missing(const fitting *x) {
     int64_t worst = x->missing[0];
     for (int d = 1; d < x->outline->devices; d++) worst = pc_max(worst, x->missing[d]);
     return worst;
 }
+
+/* An order is searched for again with every division. */
+static fit_by way_of(const pc_iteration_spec *spec) {
+    if (!goes_by_name(spec)) return FIT_BY_ORDER;
+    return spec->generator->adapts ? FIT_BY_LEAST : FIT_BY_NAME;
+}
+
+/* ---- as balanced ---- */
+
+/* Whether the layers as they lie lack memory by the name, and may fit with less. */
+static pc_code is_open(fitting *x, bool *open, pc_error *error) {
+    pc_code code = measure(x, FIT_BY_NAME, error);
+    *open = !code && worst_missing(x) > 0;
+    if (*open) code = measure(x, FIT_BY_LEAST, error);
+    *open = *open && worst_missing(x) <= 0;
+    return code;
+}
+
+/* Where the name says that BALANCED does not fit, the order that is searched for so may hold less. Who bounds leaves
+ * that open. */
+static pc_code try_balanced(fitting *x, pc_error *error) {
+    pc_outline *outline = x->outline;
+    bool open = false;
+    pc_code code = way_of(outline->spec) == FIT_BY_NAME ? is_open(x, &open, error) : PC_OK;
+    if (code || !open) return code;
+    outline->may_be_balanced = outline->memo && outline->memo->is_for_what_fits;
+    if (outline->may_be_balanced) return PC_OK;
+    code = measure(x, FIT_BY_ORDER, error);
+    x->balanced_missing = worst_missing(x);
+    return code;
+}
+
+/* ---- divisions ---- */
 
 static void keep_best(fitting *x, int64_t missing) {
     if (missing >= x->least_missing) return;
@@ -163,7 +199,7 @@ static pc_code try_divisions(fitting *x, bool fits, pc_error *error) {
     for (;;) {
         pc_code code = is_divided ? PC_OK : divide(x, error);
         is_divided = false;
-        if (!code) code = measure(x, error);
+        if (!code) code = measure(x, way_of(x->outline->spec), error);
         if (code) return code;
         keep_best(x, worst_missing(x));
         if (x->least_missing <= 0 || !lower_most(x, fits ? 1 : x->least_missing)) return PC_OK;
@@ -176,7 +212,7 @@ static pc_code open_fitting(fitting *x, pc_error *error) {
     x->best = pc_alloc((size_t)x->outline->parts, sizeof *x->best);
     if (!x->most || !x->best) return pc_error_no_memory(error);
     x->missing = x->most + devices;
-    x->least_missing = INT64_MAX;
+    x->least_missing = x->balanced_missing = INT64_MAX;
     return pc_outline_dealing(x->outline, &x->dealing, error);
 }
 
@@ -195,17 +231,37 @@ static bool fits_nowhere(const fitting *x) {
     return is_certain && x->least_missing > 0 && !x->lacks_host;
 }
 
+static pc_code take_best(fitting *x, pc_error *error) {
+    pc_outline *outline = x->outline;
+    memcpy(outline->layers_of_part, x->best, (size_t)outline->parts * sizeof *x->best);
+    return pc_outline_divide_again(outline, error);
+}
+
+/* Of a division that lacks least by the name, and BALANCED, the one that lacks less by its order. */
+static pc_code take_less(fitting *x, pc_error *error) {
+    pc_code code = measure(x, FIT_BY_ORDER, error);
+    if (code || worst_missing(x) < x->balanced_missing) return code;
+    for (int d = 0; d < x->outline->devices; d++) x->most[d] = x->outline->spec->model.layers;
+    return divide(x, error);
+}
+
+static pc_code divide_to_fit(fitting *x, pc_error *error) {
+    pc_outline *outline = x->outline;
+    pc_code code = try_divisions(x, true, error);
+    outline->fits_nowhere = !code && fits_nowhere(x);
+    bool is_enough = outline->fits_nowhere && outline->memo && outline->memo->is_for_what_fits;
+    if (code || x->least_missing <= 0) return code;
+    if (!is_enough) code = try_divisions(x, false, error);
+    if (!code) code = take_best(x, error);
+    bool is_known = x->least_missing > 0 && x->balanced_missing < INT64_MAX;
+    return code || !is_known ? code : take_less(x, error);
+}
+
 pc_code pc_outline_fit(pc_outline *outline, pc_error *error) {
     fitting x = {.outline = outline};
     pc_code code = open_fitting(&x, error);
-    if (!code) code = try_divisions(&x, true, error);
-    outline->fits_nowhere = !code && fits_nowhere(&x);
-    bool is_enough = outline->fits_nowhere && outline->memo && outline->memo->is_for_what_fits;
-    if (!code && x.least_missing > 0 && !is_enough) code = try_divisions(&x, false, error);
-    if (!code && x.least_missing > 0) {
-        memcpy(outline->layers_of_part, x.best, (size_t)outline->parts * sizeof *x.best);
-        code = pc_outline_divide_again(outline, error);
-    }
+    if (!code) code = try_balanced(&x, error);
+    if (!code && x.balanced_missing > 0) code = divide_to_fit(&x, error);
     close_fitting(&x);
     return code;
 }

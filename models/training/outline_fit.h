@@ -8,8 +8,9 @@
  * different memory in different places, and there these are good divisions that need not be the best.
  *
  * What a stage holds is counted as the iteration counts it (footprint.h), by the schedule's own order. An order that
- * is searched for depends on the division; it counts with the most that it may hold by its name, or, if it adapts to
- * the memory that there is, with the least that it can run in.
+ * is searched for depends on the division. With BALANCED it is searched for, so that what fits there fits here. With
+ * any other division it counts with the most that it may hold by its name. If it adapts to the memory that there is, it
+ * counts with the least that it can run in.
  */
 #ifndef PC_MODELS_TRAINING_OUTLINE_FIT_H
 #define PC_MODELS_TRAINING_OUTLINE_FIT_H
@@ -20,8 +21,8 @@
  * those which an order is made for that has no limit by its name. */
 bool pc_outline_fits_by_costs(const pc_iteration_spec *spec);
 
-/* Divides the layers of an outline anew that is complete, with a list of layers which is its own. One whose memo is for
- * what fits keeps any division if certainly none fits. */
+/* Divides the layers of an outline anew that is complete, with a list of layers which is its own, as BALANCED divides
+ * them. One whose memo is for what fits keeps any division if certainly none fits, and is not searched for. */
 pc_code pc_outline_fit(pc_outline *outline, pc_error *error);
 
 #endif

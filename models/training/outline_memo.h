@@ -45,7 +45,8 @@ struct pc_outline_memo {
     } * parts; /* [PC_OUTLINE_MEMO_PARTS]; owned */
     pc_outline_places places[PC_OUTLINE_MEMO_PLACES];
     pc_outline_load loads[PC_OUTLINE_MEMO_LOADS];
-    bool is_for_what_fits; /* whether layers that fit nowhere may lie anywhere (outline_fit.h) */
+    bool is_for_what_fits; /* whether layers that fit nowhere may lie anywhere, and what takes a search stays open
+                            * (outline_fit.h) */
 };
 
 pc_code pc_outline_memo_create(pc_outline_memo **memo, pc_error *error);
