@@ -10,9 +10,13 @@ static const struct format {
     int digits, least_exponent; /* digits 0: whole numbers */
     double largest;
 } formats[PC_DTYPES] = {
-    [PC_BF16] = {"bf16", 2, 8, -126, 0x1.fep127},      [PC_FP16] = {"fp16", 2, 11, -14, 65504},
-    [PC_FP32] = {"fp32", 4, 24, -126, 0x1.fffffep127}, [PC_INT32] = {"int32", 4, 0, 0, INT32_MAX},
+    [PC_BF16] = {"bf16", 2, 8, -126, 0x1.fep127},
+    [PC_FP16] = {"fp16", 2, 11, -14, 65504},
+    [PC_FP32] = {"fp32", 4, 24, -126, 0x1.fffffep127},
+    [PC_INT32] = {"int32", 4, 0, 0, INT32_MAX},
     [PC_UINT8] = {"uint8", 1, 0, 0, UINT8_MAX},
+    [PC_E4M3] = {"e4m3", 1, 4, -6, 448},
+    [PC_E5M2] = {"e5m2", 1, 3, -14, 57344},
 };
 
 int64_t pc_dtype_bytes(pc_dtype dtype) {
@@ -39,13 +43,19 @@ static double round_whole(pc_dtype dtype, double value) {
     return rounded < least ? least : rounded;
 }
 
+static bool saturates(pc_dtype dtype) {
+    return dtype == PC_E4M3 || dtype == PC_E5M2;
+}
+
 double pc_dtype_round(pc_dtype dtype, double value) {
     const struct format *format = &formats[dtype];
     if (format->digits == 0) return round_whole(dtype, value);
-    if (!isfinite(value) || value == 0) return value;
+    if (isnan(value) || value == 0) return value;
+    double beyond = copysign(saturates(dtype) ? format->largest : INFINITY, value);
+    if (isinf(value)) return beyond;
     int unit = unit_exponent(format, value);
     double rounded = ldexp(nearbyint(ldexp(value, -unit)), unit);
-    return fabs(rounded) > format->largest ? copysign(INFINITY, value) : rounded;
+    return fabs(rounded) > format->largest ? beyond : rounded;
 }
 
 double pc_dtype_half_unit(pc_dtype dtype, double value) {
@@ -64,6 +74,10 @@ double pc_dtype_get(pc_dtype dtype, const void *address, int64_t i) {
         return (double)((const float *)address)[i];
     case PC_INT32:
         return ((const int32_t *)address)[i];
+    case PC_E4M3:
+        return (double)pc_e4m3_to_float(((const uint8_t *)address)[i]);
+    case PC_E5M2:
+        return (double)pc_e5m2_to_float(((const uint8_t *)address)[i]);
     default:
         return ((const uint8_t *)address)[i];
     }
@@ -83,6 +97,12 @@ void pc_dtype_set(pc_dtype dtype, void *address, int64_t i, double value) {
         break;
     case PC_INT32:
         ((int32_t *)address)[i] = (int32_t)rounded;
+        break;
+    case PC_E4M3:
+        ((uint8_t *)address)[i] = pc_e4m3_from_float((float)rounded);
+        break;
+    case PC_E5M2:
+        ((uint8_t *)address)[i] = pc_e5m2_from_float((float)rounded);
         break;
     default:
         ((uint8_t *)address)[i] = (uint8_t)rounded;

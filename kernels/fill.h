@@ -48,8 +48,8 @@ PC_RANDOM_INLINE int32_t pc_fill_whole(pc_fill fill, uint64_t limit, uint64_t se
     return fill == PC_FILL_ONE;
 }
 
-/* What an element of a poisoned tensor is made of: NaN in all formats of numbers with a point; the largest whole
- * number. */
+/* What an element of a poisoned tensor is made of, in its last bytes: NaN in all formats of numbers with a point; the
+ * largest whole number. */
 PC_RANDOM_INLINE uint32_t pc_fill_poison(pc_dtype dtype) {
     return dtype == PC_FP32 ? 0x7fffffff : dtype == PC_INT32 ? 0x7fffffff : dtype == PC_UINT8 ? 0xff : 0x7fff;
 }

@@ -83,6 +83,11 @@ static void test_fills(void **state) {
         check_fill((pc_dtype)dtype, PC_FILL_NORMAL, 0.7);
         check_fill((pc_dtype)dtype, PC_FILL_UNIFORM, 3);
     }
+    for (int dtype = PC_E4M3; dtype <= PC_E5M2; dtype++) {
+        check_fill((pc_dtype)dtype, PC_FILL_ONE, 0);
+        check_fill((pc_dtype)dtype, PC_FILL_NORMAL, 0.7);
+        check_fill((pc_dtype)dtype, PC_FILL_NORMAL, 300); /* beyond the largest e4m3 */
+    }
     check_fill(PC_INT32, PC_FILL_INDEX, 50257);
     check_fill(PC_UINT8, PC_FILL_INDEX, 200);
 }

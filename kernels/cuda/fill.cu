@@ -4,6 +4,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 namespace {
 
@@ -19,6 +20,13 @@ __device__ void put(const task &of, __nv_bfloat16 *to, int64_t i) {
 }
 __device__ void put(const task &of, __half *to, int64_t i) {
     *to = __float2half_rn(pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i)));
+}
+/* From a float both types round to the nearest, and beyond the largest number to that. */
+__device__ void put(const task &of, __nv_fp8_e4m3 *to, int64_t i) {
+    *to = __nv_fp8_e4m3(pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i)));
+}
+__device__ void put(const task &of, __nv_fp8_e5m2 *to, int64_t i) {
+    *to = __nv_fp8_e5m2(pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i)));
 }
 __device__ void put(const task &of, float *to, int64_t i) {
     *to = pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i));
@@ -73,6 +81,10 @@ void start_fill(const pc_device *device, const task &of, void *to, int64_t count
         return start<__half>(device, of, to, count);
     case PC_FP32:
         return start<float>(device, of, to, count);
+    case PC_E4M3:
+        return start<__nv_fp8_e4m3>(device, of, to, count);
+    case PC_E5M2:
+        return start<__nv_fp8_e5m2>(device, of, to, count);
     case PC_INT32:
         return start<int32_t>(device, of, to, count);
     default:

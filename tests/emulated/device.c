@@ -212,6 +212,10 @@ static void fill_one(void *address, pc_dtype dtype, int64_t i, pc_fill fill, dou
     case PC_INT32:
         ((int32_t *)address)[i] = pc_fill_whole(fill, (uint64_t)scale, seed, (uint64_t)i);
         break;
+    case PC_E4M3:
+    case PC_E5M2:
+        pc_dtype_set(dtype, address, i, (double)pc_fill_float(fill, factor, seed, (uint64_t)i));
+        break;
     default:
         ((uint8_t *)address)[i] = (uint8_t)pc_fill_whole(fill, (uint64_t)scale, seed, (uint64_t)i);
     }
