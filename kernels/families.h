@@ -1,4 +1,5 @@
-/* families.h: all families, each defined beside its kernels (cuda/ and, of GEMMs, tests/emulated/). The table is kernels.c. */
+/* families.h: all families, each defined beside its kernels (cuda/ and, of GEMMs, tests/emulated/). The table is
+ * kernels.c. */
 #ifndef PC_KERNELS_FAMILIES_H
 #define PC_KERNELS_FAMILIES_H
 
@@ -30,6 +31,9 @@ extern const pc_kernel_family pc_family_residual_forward, pc_family_residual_bac
 extern const pc_kernel_family pc_family_cross_entropy_forward, pc_family_cross_entropy_backward;
 extern const pc_kernel_family pc_family_embedding_forward, pc_family_embedding_backward;
 extern const pc_kernel_family pc_family_bias_gradient, pc_family_add, pc_family_adam, pc_family_copy;
+
+/* from 16 bits to 8: casts.h */
+extern const pc_kernel_family pc_family_cast, pc_family_cast_transpose, pc_family_amax;
 
 #ifdef __cplusplus
 }

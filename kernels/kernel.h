@@ -22,6 +22,7 @@ typedef enum pc_epilogue { PC_EPILOGUE_NONE, PC_EPILOGUE_BIAS, PC_EPILOGUE_BIAS_
 /* A shape of any family; what it does not use is 0. Row-major tensors. */
 typedef struct pc_kernel_shape {
     pc_dtype dtype;  /* PC_BF16 or PC_FP16: of activations and weights */
+    pc_dtype low;    /* casts: PC_E5M2 if that is written; else PC_E4M3 is */
     int64_t batch;   /* GEMM: independent products; attention: sequences */
     int64_t m, n, k; /* GEMM: C[m,n] = A[m,k] B[k,n], FORWARD: B stored [n,k] (TN in BLAS's words), INPUT_GRADIENT: B
                       * stored [k,n] (NN), WEIGHT_GRADIENT: A stored [k,m], B stored [k,n] (NT), C fp32, added to where

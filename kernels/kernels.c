@@ -32,6 +32,9 @@ static const pc_kernel_family *const families[] = {
     &pc_family_bias_gradient,
     &pc_family_adam,
     &pc_family_copy,
+    &pc_family_cast,
+    &pc_family_cast_transpose,
+    &pc_family_amax,
 };
 
 const pc_kernel_family *const *pc_kernel_families(int *count) {

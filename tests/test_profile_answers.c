@@ -213,7 +213,8 @@ static void shipped_profiles_answer_what_they_are_for(void **state) {
     pc_profile_free(&profile);
 }
 
-/* What changes the numbers' format moves bytes, in either pass, as a copy does. */
+/* What changes the numbers' format moves bytes, in either pass, as a copy does; a cast that was measured answers for
+ * itself. */
 static void casts_are_copies(void **state) {
     (void)state;
     static const char *const functions[] = {"cast", "cast_transpose", "transpose", "amax", "hadamard"};
@@ -226,11 +227,22 @@ static void casts_are_copies(void **state) {
                   .dimensions = 1,
                   .least = {0x1p16},
                   .most = {0x1p30}};
+    pc_fit own = fit;
+    snprintf(own.key.subject, sizeof own.key.subject, "cast_transpose");
+    own.parameter[1] = 5e11;
     add_fit(&profile, &fit);
     pc_profile_cost *cost = make_cost(&profile, &machine);
     for (int i = 0; i < 10; i++) {
         pc_operation x = rows_of(functions[i / 2], i % 2 ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD, 1 << 24);
         check_close(ask(cost, &x).seconds, 2e-6 + 0x1p24 / 1e12, 1e-12);
+    }
+    assert_int_equal(count_warnings(cost), 0);
+    pc_profile_cost_free(cost);
+    add_fit(&profile, &own);
+    cost = make_cost(&profile, &machine);
+    for (int i = 0; i < 10; i++) {
+        pc_operation x = rows_of(functions[i / 2], i % 2 ? PC_GEMM_INPUT_GRADIENT : PC_GEMM_FORWARD, 1 << 24);
+        check_close(ask(cost, &x).seconds, 2e-6 + 0x1p24 / (i / 2 == 1 ? 5e11 : 1e12), 1e-12);
     }
     assert_int_equal(count_warnings(cost), 0);
     pc_profile_cost_free(cost);

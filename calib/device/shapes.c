@@ -43,8 +43,8 @@ static int64_t bytes_of_set(const pc_kernel_family *family, const pc_kernel_shap
 
 /* Field by field: a struct's padding has no value. */
 static bool is_same_shape(const pc_kernel_shape *a, const pc_kernel_shape *b) {
-    return a->dtype == b->dtype && a->batch == b->batch && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->heads == b->heads && a->kv_heads == b->kv_heads && a->is_causal == b->is_causal &&
+    return a->dtype == b->dtype && a->low == b->low && a->batch == b->batch && a->m == b->m && a->n == b->n &&
+           a->k == b->k && a->heads == b->heads && a->kv_heads == b->kv_heads && a->is_causal == b->is_causal &&
            a->accumulates == b->accumulates && a->epilogue == b->epilogue && !(a->probability < b->probability) &&
            !(a->probability > b->probability) && a->seed == b->seed;
 }

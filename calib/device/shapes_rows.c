@@ -43,6 +43,9 @@ static const struct {
     {"bias_gradient", ROWS},
     {"adam", ROWS},
     {"copy", ROWS},
+    {"cast", ROWS},
+    {"cast_transpose", ROWS},
+    {"amax", ROWS},
     {"qkv_split", HEADS},
     {"qkv_merge", HEADS},
 };

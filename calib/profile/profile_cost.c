@@ -193,6 +193,12 @@ static bool ask_attention(const pc_profile_cost *cost, const pc_operation *opera
     return true;
 }
 
+static const pc_kernel_answer *answer_of_run(const pc_profile_cost *cost, const pc_family_run *run,
+                                             pc_precision precision) {
+    const pc_kernel_answer *own = run->own ? pc_index_family(&cost->index, run->own, "", precision) : NULL;
+    return own && own->fit >= 0 ? own : pc_index_family(&cost->index, run->function, run->direction, precision);
+}
+
 /* Whether all of its runs are in the profile; their sum. */
 static bool ask_families(const pc_profile_cost *cost, const pc_operation *operation, pc_estimate *sum) {
     pc_family_run runs[PC_FAMILY_RUNS];
@@ -200,8 +206,7 @@ static bool ask_families(const pc_profile_cost *cost, const pc_operation *operat
     *sum = (pc_estimate){0};
     for (int i = 0; i < count; i++) {
         const pc_family_run *run = &runs[i];
-        const pc_kernel_answer *answer =
-            pc_index_family(&cost->index, run->function, run->direction, operation->precision);
+        const pc_kernel_answer *answer = answer_of_run(cost, run, operation->precision);
         if (!is_there(cost, answer, operation, run->function, run->direction)) return false;
         pc_estimate part = ask(cost, answer, operation, &run->bytes);
         sum->seconds += run->times * part.seconds;

@@ -96,10 +96,11 @@ pc_code pc_text_out(pc_text *text, FILE *stream, pc_error *error);
 /* ---- the cost model: an operation of the workload as runs of the kernels that a profile has ---- */
 
 /* `times` runs of a kernel family, whose name is `function` and `direction` in one, both in static storage; `bytes` of
- * each. */
+ * each. `own` is a family that answers instead if the profile has it; NULL if there is none. */
 typedef struct pc_family_run {
     const char *function, *direction;
     double times, bytes;
+    const char *own;
 } pc_family_run;
 
 enum { PC_FAMILY_RUNS = 2, PC_FAMILY_SIZE = 48 };

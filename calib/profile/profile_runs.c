@@ -8,10 +8,11 @@
 #include <string.h>
 
 static pc_family_run run_of(const char *function, const char *direction, double times, double bytes) {
-    return (pc_family_run){function, direction, times, bytes};
+    return (pc_family_run){function, direction, times, bytes, NULL};
 }
 
-/* What makes numbers of 8 bits of those of 16, turns them or looks for the largest: moves bytes, as a copy does. */
+/* What makes numbers of 8 bits of those of 16, turns them or looks for the largest: moves bytes, as a copy does if the
+ * profile has no such kernel. */
 static bool is_cast(const char *function) {
     static const char *const casts[] = {"cast", "cast_transpose", "transpose", "amax", "hadamard"};
     for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
@@ -59,6 +60,7 @@ static int memory_runs(const pc_operation *operation, pc_family_run runs[PC_FAMI
     }
     if (strcmp(operation->function, "rotary") == 0) launches = 1.0; /* queries and keys are one family's */
     runs[0] = run_of(family_of(operation->function), direction, launches, bytes / launches);
+    if (is_cast(operation->function)) runs[0].own = operation->function;
     return 1;
 }
 

@@ -24,6 +24,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 /* Launches `kernel` (in parentheses where it has commas: `(f<T, 4>)`) on the device's stream; pc_device_launched, right
@@ -91,12 +92,14 @@ __host__ __device__ inline float pc_to_float(__half value) {
     return __half2float(value);
 }
 
-/* To the nearest, ties to even. */
+/* To the nearest, ties to even; to 8 bits saturating. */
 template <class T> __host__ __device__ inline T pc_from_float(float value) {
     if constexpr (std::is_same_v<T, __nv_bfloat16>)
         return __float2bfloat16_rn(value);
     else if constexpr (std::is_same_v<T, __half>)
         return __float2half_rn(value);
+    else if constexpr (std::is_same_v<T, __nv_fp8_e4m3> || std::is_same_v<T, __nv_fp8_e5m2>)
+        return T(value);
     else
         return value;
 }

@@ -201,6 +201,18 @@ struct __half {
     explicit __half(float x) : bits(pc_fp16_from_float(x)) {}
     explicit operator float() const { return pc_fp16_to_float(bits); }
 };
+struct __nv_fp8_e4m3 {
+    uint8_t __x;
+    __nv_fp8_e4m3() = default;
+    explicit __nv_fp8_e4m3(float x) : __x(pc_e4m3_from_float(x)) {}
+    explicit operator float() const { return pc_e4m3_to_float(__x); }
+};
+struct __nv_fp8_e5m2 {
+    uint8_t __x;
+    __nv_fp8_e5m2() = default;
+    explicit __nv_fp8_e5m2(float x) : __x(pc_e5m2_from_float(x)) {}
+    explicit operator float() const { return pc_e5m2_to_float(__x); }
+};
 struct alignas(4) __nv_bfloat162 {
     __nv_bfloat16 x, y;
 };
