@@ -97,8 +97,8 @@ static void gather(const pc_fit *fit, const pc_profile *measured, ratios *found)
     }
 }
 
-static pc_difference summarise(ratios *found) {
-    pc_difference made = {.count = found->count, .outside = found->outside};
+static pc_fit_difference summarise(ratios *found) {
+    pc_fit_difference made = {.count = found->count, .outside = found->outside};
     if (found->count == 0) return made;
     pc_sort_reals(found->single, found->count);
     pc_sort_reals(found->sustained, found->count);
@@ -109,7 +109,7 @@ static pc_difference summarise(ratios *found) {
     return made;
 }
 
-pc_code pc_profile_difference(const pc_fit *fit, const pc_profile *measured, pc_difference *difference,
+pc_code pc_profile_difference(const pc_fit *fit, const pc_profile *measured, pc_fit_difference *difference,
                               pc_error *error) {
     size_t room = (size_t)(measured->kernel_count + measured->transfer_count) + 1;
     ratios found = {.single = pc_alloc(2 * room, sizeof *found.single)};
@@ -127,7 +127,7 @@ static double percent(double ratio) {
     return 100.0 * (ratio - 1.0);
 }
 
-static void add_line(pc_text *text, const char *name, const pc_difference *x) {
+static void add_line(pc_text *text, const char *name, const pc_fit_difference *x) {
     pc_text_printf(text, "  %+8.1f%% %+8.1f%% %+8.1f%% %+9.1f%% %7" PRId64 " %7" PRId64 "  ", percent(x->median),
                    percent(x->q1), percent(x->q3), percent(x->sustained), x->count, x->outside);
     pc_text_add_line(text, name, PC_FIELD_TEXT_SIZE);
@@ -140,7 +140,7 @@ pc_code pc_profile_differences_table(pc_text *text, const pc_profile *fitted, co
     int lines = 0;
     for (int64_t i = 0; i < fitted->fit_count && !code; i++) {
         char name[128];
-        pc_difference x = {0};
+        pc_fit_difference x = {0};
         code = pc_profile_difference(&fitted->fit[i], measured, &x, error);
         if (code || x.count == 0) continue;
         if (lines++ == 0)
@@ -159,7 +159,7 @@ pc_code pc_profile_differences_json(pc_text *text, const pc_profile *fitted, con
     pc_text_printf(text, ", \"differences\": [");
     for (int64_t i = 0; i < fitted->fit_count && !code; i++) {
         char name[128];
-        pc_difference x = {0};
+        pc_fit_difference x = {0};
         code = pc_profile_difference(&fitted->fit[i], measured, &x, error);
         if (code || x.count == 0) continue;
         pc_fit_name(&fitted->fit[i].key, name, sizeof name);

@@ -74,13 +74,13 @@ pc_code pc_profile_judge(const pc_fit *fit, const pc_profile *measured, pc_judge
 /* ---- the same, whoever computed and measured it, and with its sign (profile_differences.c) ---- */
 
 /* Measured over predicted seconds, of shapes within what the fit was fitted to. */
-typedef struct pc_difference {
+typedef struct pc_fit_difference {
     int64_t count, outside; /* shapes within, and beyond; without the first the rest is 0 */
     double q1, median, q3;
     double sustained; /* the median over what training is forecast with (pc_fit_predict_sustained) */
-} pc_difference;
+} pc_fit_difference;
 
-pc_code pc_profile_difference(const pc_fit *fit, const pc_profile *measured, pc_difference *difference,
+pc_code pc_profile_difference(const pc_fit *fit, const pc_profile *measured, pc_fit_difference *difference,
                               pc_error *error);
 /* A line or a member for every fit that a measurement is of. */
 pc_code pc_profile_differences_table(pc_text *text, const pc_profile *fitted, const pc_profile *measured,

@@ -80,8 +80,8 @@ void pc_searched_equal_times(pc_costs *costs);
 pc_code pc_generate_searched(const pc_generator *self, const pc_generate_request *request, pc_schedule *schedule,
                              pc_block *block, pc_error *error);
 
-/* In generate.c: pc_generate of a request that has passed its checks. In generate_recomputed.c: what `rule` gives of a
- * schedule that searches, for costs where B recomputes. */
+/* In generate_request.c: pc_generate of a request that has passed its checks. In generate_recomputed.c: what `rule`
+ * gives of a schedule that searches, for costs where B recomputes. */
 typedef pc_code pc_generate_rule(const pc_generator *generator, const pc_generate_request *request,
                                  pc_schedule *schedule, pc_block *block, pc_error *error);
 pc_generate_rule pc_generate_as_told;
