@@ -126,9 +126,11 @@ bool is_plan_picture(const char *name) {
     return name && find_picture(name) < PICTURES;
 }
 
+/* Of numbers of GPUs those that a goal was tried with count, too. */
 static bool is_of_part(const pc_run_row *row, int picture) {
-    bool is_of_gpus = pictures[picture].draw != draw_scaling || strstr(row->name, "gpus=");
-    return is_of_gpus && pc_plan_row_is_of(row, pictures[picture].part);
+    bool is_scaling = pictures[picture].draw == draw_scaling;
+    bool is_of_it = pc_plan_row_is_of(row, pictures[picture].part) || (is_scaling && pc_plan_row_is_of(row, "goal"));
+    return is_of_it && (!is_scaling || strstr(row->name, "gpus="));
 }
 
 /* Of sensitivity with plan 1. */

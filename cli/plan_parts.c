@@ -29,6 +29,7 @@ static void start(const plan_request *request, pc_plan_scenario *scenario, const
                                  .request = pc_plan_scenario_request(scenario),
                                  .shares = request->shares,
                                  .profiles = profiles,
+                                 .asks_each = request->each != NULL,
                                  .say = say_cells,
                                  .self = &one->bar};
     plan_means_give(means, request, &one->asker.request);

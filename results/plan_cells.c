@@ -8,11 +8,10 @@
 #include <string.h>
 
 const char *pc_plan_part_name(pc_plan_part part) {
-    static const char *const names[PC_PLAN_PARTS] = {[PC_PLAN_PART_PLANS] = "plan",
-                                                     [PC_PLAN_PART_EACH] = "each",
-                                                     [PC_PLAN_PART_MAP] = "map",
-                                                     [PC_PLAN_PART_SENSITIVITY] = "sensitivity",
-                                                     [PC_PLAN_PART_MIX] = "mix"};
+    static const char *const names[PC_PLAN_PARTS] = {
+        [PC_PLAN_PART_PLANS] = "plan", [PC_PLAN_PART_EACH] = "each",
+        [PC_PLAN_PART_MAP] = "map",    [PC_PLAN_PART_SENSITIVITY] = "sensitivity",
+        [PC_PLAN_PART_MIX] = "mix",    [PC_PLAN_PART_GOAL] = "goal"};
     return names[part];
 }
 

@@ -263,7 +263,7 @@ static void add_mix(const pc_plan_report *report, const pc_plan_cells *cells, pc
 void pc_plan_parts_add(const pc_plan_report *report, pc_text *text) {
     for (int i = 0; i < report->part_count; i++) {
         const pc_plan_cells *cells = &report->parts[i];
-        if (cells->part == PC_PLAN_PART_EACH) add_each(report, cells, text);
+        if (cells->part == PC_PLAN_PART_EACH || cells->is_of_goal) add_each(report, cells, text);
         if (cells->part == PC_PLAN_PART_MIX) add_mix(report, cells, text);
         if (cells->part == PC_PLAN_PART_MAP) add_map(report, cells, text);
         if (cells->part == PC_PLAN_PART_SENSITIVITY && cells->count > 1) add_sensitivity(report, cells, text);

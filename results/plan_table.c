@@ -289,20 +289,21 @@ static void add_json_log(const pc_plan_report *report, pc_text *text) {
     pc_text_add(text, "}\n", 2);
 }
 
-/* A list, to which a goal's rows and those of --each both belong. */
+static void add_json_rows(const pc_plan_report *report, const pc_plan_cells *cells, pc_text *text) {
+    pc_plan_report of_part = pc_plan_report_of(report, cells);
+    pc_text_printf(text, "[");
+    for (int64_t i = 0; i < of_part.count; i++) add_json_plan(&of_part, i, i == 0, text);
+    pc_text_printf(text, "\n  ]");
+}
+
+/* A list. A goal's rows are in its object; without others of EACH they are in that list, too. */
 static void add_json_part(const pc_plan_report *report, pc_plan_part part, pc_text *text) {
-    bool is_there = false, has_rows = false;
     for (int i = 0; i < report->part_count; i++) {
-        if (report->parts[i].part != part) continue;
-        pc_plan_report of_part = pc_plan_report_of(report, &report->parts[i]);
-        if (!is_there) pc_text_printf(text, "  \"%s\": [", pc_plan_part_name(part));
-        is_there = true;
-        for (int64_t k = 0; k < of_part.count; k++) {
-            add_json_plan(&of_part, k, !has_rows, text);
-            has_rows = true;
-        }
+        if (report->parts[i].part != part || part == PC_PLAN_PART_GOAL) continue;
+        pc_text_printf(text, "  \"%s\": ", pc_plan_part_name(part));
+        add_json_rows(report, &report->parts[i], text);
+        pc_text_printf(text, ",\n");
     }
-    if (is_there) pc_text_printf(text, "\n  ],\n");
 }
 
 /* What the fewest GPUs are, and where they were looked for. */
@@ -311,15 +312,18 @@ static void add_json_goal(const pc_plan_report *report, const pc_plan_cells *cel
     int64_t least = pc_plan_cells_least(cells, &report->goal);
     pc_text_printf(text, "  \"goal\": {\"gpus\": ");
     if (least < 0) {
-        pc_text_printf(text, "null},\n");
-        return;
+        pc_text_printf(text, "null");
+    } else {
+        pc_text_printf(text, "%" PRId64 ", \"machine\": ", cells->rows[least].row.gpus);
+        pc_text_add_json(text, cells->rows[least].row.machine);
+        pc_text_printf(text,
+                       ", \"misses\": %" PRId64 ", \"step\": %" PRId64 ", \"tried_between\": %" PRId64
+                       ", \"every_step\": %s",
+                       tried->misses, tried->step, tried->count, tried->is_every ? "true" : "false");
     }
-    pc_text_printf(text, "%" PRId64 ", \"machine\": ", cells->rows[least].row.gpus);
-    pc_text_add_json(text, cells->rows[least].row.machine);
-    pc_text_printf(text,
-                   ", \"misses\": %" PRId64 ", \"step\": %" PRId64 ", \"tried_between\": %" PRId64
-                   ", \"every_step\": %s},\n",
-                   tried->misses, tried->step, tried->count, tried->is_every ? "true" : "false");
+    pc_text_printf(text, ", \"each\": ");
+    add_json_rows(report, cells, text);
+    pc_text_printf(text, "},\n");
 }
 
 static void add_json(const pc_plan_report *report, pc_text *text) {

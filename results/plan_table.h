@@ -38,17 +38,18 @@ extern "C" {
 #endif
 
 /* What a row answers: which plans are the best; which is the best of one value; what becomes of plan 1 if something
- * else changes (plan_cells.h). */
+ * else changes (plan_cells.h). The rows of a goal are EACH, or GOAL if rows of EACH stand beside them. */
 typedef enum pc_plan_part {
     PC_PLAN_PART_PLANS,
     PC_PLAN_PART_EACH,
     PC_PLAN_PART_MAP,
     PC_PLAN_PART_SENSITIVITY,
     PC_PLAN_PART_MIX,
+    PC_PLAN_PART_GOAL,
     PC_PLAN_PARTS
 } pc_plan_part;
 
-/* "plan", "each", "map", "sensitivity", "mix". */
+/* "plan", "each", "map", "sensitivity", "mix", "goal". */
 const char *pc_plan_part_name(pc_plan_part part);
 
 /* Without a plan `found` is zero, and `row` says why in `message`. */

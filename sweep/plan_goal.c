@@ -85,7 +85,7 @@ static pc_code try_number(goal_search *x, int64_t gpus, bool is_listed, bool *ke
     pc_plan_axis_narrow(asker.scenario, &x->machines, x->machine, &space);
     space.gpus = (pc_plan_list){&gpus, 1};
     snprintf(number, sizeof number, "%" PRId64, gpus);
-    *row = (pc_plan_row){.part = PC_PLAN_PART_EACH, .factor = NAN};
+    *row = (pc_plan_row){.part = x->cells->part, .factor = NAN};
     plan_cell_name(x->cells, (const char *const[]){machine, number}, row, name);
     asker.request.objectives[0] = PC_PLAN_THROUGHPUT; /* which is the least cost of a token too */
     if (!is_listed) pc_plan_goal_limit(asker.scenario, x->goal, &space, &asker.request);
@@ -206,8 +206,10 @@ pc_code pc_plan_ask_goal(const pc_plan_asker *asker, const pc_plan_goal *goal, p
     goal_search x = {.asker = asker, .goal = goal, .cells = cells, .count = gpus->count};
     x.machines = pc_plan_axis_of(asker->scenario, "machine");
     x.total = (int64_t)x.machines.count * x.count;
-    *cells = (pc_plan_cells){
-        .part = PC_PLAN_PART_EACH, .is_of_goal = true, .axis_count = 2, .axis = {x.machines.name, "gpus"}};
+    *cells = (pc_plan_cells){.part = asker->asks_each ? PC_PLAN_PART_GOAL : PC_PLAN_PART_EACH,
+                             .is_of_goal = true,
+                             .axis_count = 2,
+                             .axis = {x.machines.name, "gpus"}};
     cells->rows = pc_alloc((size_t)x.machines.count * (size_t)(x.count + ROUNDS_MOST) + 1, sizeof *cells->rows);
     int64_t *listed = pc_alloc((size_t)x.count, sizeof *listed);
     pc_code code = cells->rows && listed ? PC_OK : pc_error_no_memory(error);

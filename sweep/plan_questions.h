@@ -20,6 +20,7 @@ typedef struct pc_plan_asker {
                                  * variants are looked at */
     pc_plan_shares *shares;     /* NULL: no search is in shares */
     pc_run_profiles *profiles;  /* of the runs of plans */
+    bool asks_each;             /* beside a goal, whose rows are of part GOAL then */
     void (*say)(void *self, int64_t done, int64_t total); /* as cells are done; NULL: nobody asks */
     void *self;
 } pc_plan_asker;
