@@ -176,13 +176,26 @@ static int64_t chunk_parameters(const recount *of, int device, int chunk) {
     return pc_part_trained(&of->spec->model, &of->spec->cut, &part, shares);
 }
 
-/* Of them those of folded experts: matrices up and down, gated ones two up, and biases. */
+/* Of an expert's adapters A and B of each matrix, that etp cuts. */
+static int64_t expert_adapters(const recount *of, int64_t f, int64_t ups) {
+    const pc_lora *lora = &of->spec->cut.lora;
+    int64_t h = of->spec->model.hidden, r = lora->rank, part = r / of->etp.ranks, sum = 0;
+    if (lora->targets & PC_LORA_FC1) sum += h * part + r * ups * f;
+    if (lora->targets & PC_LORA_FC2) sum += f * r + part * h;
+    return sum;
+}
+
+/* Of them those of folded experts: matrices up and down, gated ones two up, and biases; or adapters, one for each, or
+ * for all. */
 static int64_t chunk_experts(const recount *of, int device, int chunk) {
     const pc_model *model = &of->spec->model;
     pc_part part = part_of(of, device, chunk);
     if (!of->is_folded || part.slice > 0) return 0;
     int64_t f = model->experts.ffn_hidden / of->etp.ranks, ups = pc_mlp_is_gated(model->mlp) ? 2 : 1;
     int64_t biases = model->has_bias ? ups * f + model->hidden : 0;
+    const pc_lora *lora = &of->spec->cut.lora;
+    int64_t adapters = lora->shares_experts ? 1 : model->experts.num_experts / of->ep.ranks;
+    if (lora->rank > 0) return part.expert_layers * adapters * expert_adapters(of, f, ups);
     return part.expert_layers * (model->experts.num_experts / of->ep.ranks) * ((ups + 1) * f * model->hidden + biases);
 }
 
@@ -301,6 +314,19 @@ static void find_done(const recount *of, double *done) {
     meet_ends(of, done);
 }
 
+/* The adapter that all experts have is summed over ep, too, when every rank has its gradients: the largest stage's. */
+static double shared_adapters_s(const recount *of) {
+    const pc_lora *lora = &of->spec->cut.lora;
+    double most = 0;
+    if (lora->rank == 0 || !lora->shares_experts || !of->is_folded || of->ep.ranks < 2) return 0;
+    for (int d = 0; d < of->p; d++) {
+        double sum = 0;
+        for (int c = 0; c < of->v; c++) sum += 4.0 * (double)chunk_experts(of, d, c);
+        most = pc_max(most, sum);
+    }
+    return most > 0 ? alone(of, &of->ep, PC_COLLECTIVE_ALL_REDUCE, most) : 0;
+}
+
 /* All stages wait for the latest gradients, and for the slowest step. */
 static double finish(const recount *of) {
     pc_group pp = pc_group_of(&of->spec->machine, &of->ranks, PC_AXIS_PP);
@@ -312,7 +338,7 @@ static double finish(const recount *of) {
     }
     double norm = alone(of, &of->tp, PC_COLLECTIVE_ALL_REDUCE, 4) + alone(of, &pp, PC_COLLECTIVE_ALL_REDUCE, 4) +
                   alone(of, &of->dp, PC_COLLECTIVE_ALL_REDUCE, 4);
-    return end + norm + slowest;
+    return end + norm + shared_adapters_s(of) + slowest;
 }
 
 /* ---- passes ---- */

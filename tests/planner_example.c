@@ -248,6 +248,18 @@ static void draw_contexts(example_space *drawn) {
     for (int i = 0; i < drawn->space.base_count; i++) drawn->bases[i].spec.model.attention = PC_ATTENTION_FLASH;
 }
 
+/* Half of them train adapters alone, where their optimizer can; from a stream of its own. */
+static void draw_adapters(pc_iteration_spec *spec) {
+    test_random own = {(uint64_t)(spec->model.ffn_hidden + spec->model.experts.ffn_hidden)};
+    if (toss(&own) || pc_optimizer_takes_tensors(&spec->cut.optimizer)) return;
+    spec->cut.lora = (pc_lora){.rank = (int32_t)(8 * test_between(&own, 1, 8)),
+                               .targets = toss(&own) ? (int32_t)PC_LORA_ALL : (int32_t)PC_LORA_MLP,
+                               .dropout = toss(&own) ? 0.1 : 0,
+                               .shares_experts = toss(&own)};
+    spec->cut.zero_partition = PC_ZERO_PARTITION_EVEN;
+    spec->cut.fp8_dispatch = false;
+}
+
 /* In half of the spaces models with experts, and lists of how ranks share and cut them; from a stream of its own. */
 static void draw_experts(example_space *drawn) {
     static const int64_t ep[] = {1, 2, 4, 8}, etp[] = {1, 2},
@@ -273,6 +285,7 @@ static void draw_experts(example_space *drawn) {
         spec->cut.moe_load = (pc_moe_load)test_between(&own, PC_MOE_LOAD_BALANCED, PC_MOE_LOAD_POWER);
         spec->cut.moe_load_exponent = 1.2;
         if (test_between(&own, 0, 2)) spec->cut.zero_partition = PC_ZERO_PARTITION_EVEN;
+        draw_adapters(spec);
     }
     drawn->space.ep = pick(&own, ep, 4, 2, drawn->experts[0]);
     if (toss(&own)) drawn->space.etp = pick(&own, etp, 2, 2, drawn->experts[1]);

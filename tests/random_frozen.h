@@ -12,7 +12,7 @@ static inline void random_frozen(const test_random *from, const pc_model *model,
     int kind = (int)test_between(random, 0, 2), ends = PC_FROZEN_EMBEDDING | PC_FROZEN_HEAD;
     if (kind == 1)
         cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 16)),
-                              .targets = (int32_t)test_between(random, 1, PC_LORA_ALL),
+                              .targets = (int32_t)test_between(random, 1, PC_LORA_DENSE),
                               .dropout = test_between(random, 0, 1) ? 0.1 : 0};
     if (kind == 2) cut->frozen = model->is_tied ? ends : (int32_t)test_between(random, 1, ends);
 }

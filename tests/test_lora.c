@@ -40,7 +40,7 @@ static wide adapters_of(const pc_model *model, const pc_cut *cut) {
 
 static pc_lora draw_lora(test_random *random, const pc_cut *cut) {
     return (pc_lora){.rank = (int32_t)(cut->tp * test_between(random, 1, 32)),
-                     .targets = (int32_t)test_between(random, 1, PC_LORA_ALL),
+                     .targets = (int32_t)test_between(random, 1, PC_LORA_DENSE),
                      .dropout = test_between(random, 0, 1) ? 0.1 : 0};
 }
 

@@ -218,6 +218,7 @@ static const field of_cluster[] = {
     ITERATION(cut.lora.rank),
     ITERATION(cut.lora.targets),
     ITERATION(cut.lora.base),
+    ITERATION(cut.lora.shares_experts),
     ITERATION_REAL(cut.lora.dropout),
     ITERATION(cut.frozen),
     ITERATION(cut.graphs),

@@ -143,7 +143,7 @@ typedef struct pc_outline {
     pc_time tied_ps;   /* all-reduce of the embedding's gradient between the first stage and the other that has it: */
     int tied_stage;    /* the tied head's, or that of multi-token prediction */
     double tied_bytes; /* what a GPU of either sends for it */
-    pc_time norm_ps;   /* of the global norm */
+    pc_time norm_ps;   /* of the global norm; and of what all experts' adapters share, behind all reductions */
     pc_time loss_ps;   /* all-reduce of the loss */
 } pc_outline;
 

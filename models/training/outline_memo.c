@@ -198,6 +198,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->lora.rank,
                                cut->lora.targets,
                                cut->lora.base,
+                               cut->lora.shares_experts,
                                bits_of(cut->lora.dropout),
                                cut->slices,
                                cut->sequence_split,

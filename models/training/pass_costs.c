@@ -243,8 +243,7 @@ pc_code pc_part_cost_make(const pc_outline *outline, pc_collective_memo *memo, p
         made->parameters = pc_part_parameters(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     if (!code) made->trained = pc_part_trained(&spec->model, &outline->cut, &made->part, outline->shares_embedding);
     if (code || !pc_cut_folds_experts(&spec->model, &outline->cut)) return code;
-    bool is_frozen = pc_cut_frozen(&outline->cut) & (int32_t)PC_FROZEN_LAYERS;
     made->expert_parameters = pc_part_experts(&spec->model, &outline->cut, &made->part);
-    made->expert_trained = is_frozen ? 0 : made->expert_parameters;
+    made->expert_trained = pc_part_experts_trained(&spec->model, &outline->cut, &made->part);
     return code;
 }

@@ -62,11 +62,26 @@ static int tied_stage(const pc_outline *outline) {
     return pc_placement_stage(outline->placement, outline->devices, part, 0);
 }
 
+/* Adapters that all experts share are summed over their ranks, too, once all replicas' are (lora.h): of the stage that
+ * has most of them. */
+static double shared_adapters_s(const pc_outline *outline) {
+    int64_t most = 0;
+    if (outline->cut.lora.rank == 0 || !outline->cut.lora.shares_experts || pc_cut_ep(&outline->cut) < 2) return 0;
+    for (int d = 0; d < outline->devices; d++) {
+        int64_t count = 0;
+        for (int c = 0; c < outline->chunks; c++) count += pc_outline_part(outline, d, c)->expert_trained;
+        most = pc_max(most, count);
+    }
+    double bytes = (double)most * pc_cut_gradient_bytes(&outline->cut);
+    return most > 0 ? alone(outline, &outline->experts.ep, PC_COLLECTIVE_ALL_REDUCE, bytes).seconds : 0;
+}
+
 static pc_code add_group_collectives(pc_outline *outline, pc_error *error) {
     double number = 4; /* bytes of an fp32 number */
     double loss_s = alone(outline, &outline->dp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
     double norm_s = loss_s + alone(outline, &outline->tp, PC_COLLECTIVE_ALL_REDUCE, number).seconds +
                     alone(outline, &outline->pp, PC_COLLECTIVE_ALL_REDUCE, number).seconds;
+    norm_s += shared_adapters_s(outline);
     pc_code code = pc_outline_time("loss", loss_s, 1, &outline->loss_ps, error);
     if (!code) code = pc_outline_time("norm", norm_s, 1, &outline->norm_ps, error);
     int first = pc_placement_stage(outline->placement, outline->devices, 0, 0);

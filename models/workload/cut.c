@@ -55,6 +55,22 @@ static pc_code check_sizes(const pc_cut *cut, pc_error *error) {
     return PC_OK;
 }
 
+/* The model's attention has either linear_qkv or the matrices of latents, of queries one or two. Who names all of them
+ * means those that are there. */
+static pc_code check_targets(const pc_model *model, const pc_lora *lora, pc_error *error) {
+    int32_t latents = PC_LORA_KV_DOWN | PC_LORA_KV_UP;
+    int32_t of_queries = model->mla.q_lora_rank > 0 ? PC_LORA_Q_DOWN | PC_LORA_Q_UP : PC_LORA_Q_PROJ;
+    int32_t attention = pc_model_is_latent(model) ? latents | of_queries : (int32_t)PC_LORA_QKV;
+    int32_t there = attention | (int32_t)PC_LORA_PROJ | (int32_t)PC_LORA_MLP;
+    if (lora->rank == 0 || lora->targets == (int32_t)PC_LORA_ALL || !(lora->targets & ~there)) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "lora.targets: a matrix that the model's attention has not; expected %s",
+                        !pc_model_is_latent(model) ? "of it linear_qkv and linear_proj"
+                        : model->mla.q_lora_rank > 0
+                            ? "of it linear_q_down_proj, linear_q_up_proj, linear_kv_down_proj, "
+                              "linear_kv_up_proj and linear_proj"
+                            : "of it linear_q_proj, linear_kv_down_proj, linear_kv_up_proj and linear_proj");
+}
+
 /* Adapters are cut over TP, and a tied matrix is trained as a whole or not at all. */
 static pc_code check_frozen(const pc_model *model, const pc_cut *cut, pc_error *error) {
     const pc_lora *lora = &cut->lora;
@@ -76,7 +92,7 @@ static pc_code check_frozen(const pc_model *model, const pc_cut *cut, pc_error *
     if (frozen && pc_cut_gives_tensors(cut))
         return pc_error_set(error, PC_ERROR_INPUT,
                             "zero_partition tensor with frozen parameters; expected zero_partition even");
-    return PC_OK;
+    return check_targets(model, lora, error);
 }
 
 /* The kernel that has it is the fused one of gated activations. */

@@ -189,11 +189,24 @@ static pc_code check_load(const pc_model *model, const pc_cut *cut, pc_error *er
     return PC_OK;
 }
 
+/* Their adapters are cut as they are, over etp, and read 16 bits. */
+static pc_code check_adapters(const pc_model *model, const pc_cut *cut, pc_error *error) {
+    int64_t etp = pc_cut_etp(cut);
+    if (cut->lora.rank == 0 || !(cut->lora.targets & (int32_t)PC_LORA_MLP)) return PC_OK;
+    if (cut->lora.rank % etp || model->hidden % etp)
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "etp %" PRId64 " does not divide lora.rank %" PRId32 " and hidden %" PRId64
+                            "; expected a divisor of both",
+                            etp, cut->lora.rank, model->hidden);
+    if (!cut->fp8_dispatch) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "moe_fp8_dispatch with adapters of experts, which read 16 bits; expected moe_fp8_dispatch "
+                        "false, or lora.targets without linear_fc1 and linear_fc2");
+}
+
 /* What nobody has, or nothing here says what it takes. */
 static pc_code check_beside(const pc_model *model, const pc_cut *cut, pc_error *error) {
     const char *what = pc_model_has_experts(model) ? "experts" : "latent attention";
-    if (cut->lora.rank > 0)
-        return pc_error_set(error, PC_ERROR_INPUT, "lora with %s; expected lora.rank 0, or another model", what);
     if (cut->slices > 1)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "a schedule of sequence slices with %s; expected one of whole microbatches", what);
@@ -213,5 +226,6 @@ pc_code pc_experts_check_cut(const pc_model *model, const pc_cut *cut, pc_error 
     if (has_experts) code = check_ranks(model, cut, error);
     if (!code && has_experts) code = check_parallel(model, cut, error);
     if (!code && has_experts) code = check_load(model, cut, error);
+    if (!code && has_experts) code = check_adapters(model, cut, error);
     return code ? code : check_beside(model, cut, error);
 }

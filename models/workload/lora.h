@@ -5,7 +5,16 @@
  * Megatron-Bridge's ParallelLinearAdapter cuts them (src/megatron/bridge/peft/utils.py). Beside a matrix of which the
  * columns are cut, A's columns are cut and its product is gathered, and B's columns are cut as W's. Beside one of which
  * the rows are cut, A's rows are cut as W's and its product is summed over the ranks, and B's columns are cut and
- * what it puts out is gathered. So TP divides the rank, and a rank has a t-th of A and B. */
+ * what it puts out is gathered. So TP divides the rank, and a rank has a t-th of A and B.
+ *
+ * Matrices that go down to the latents of attention are whole on every rank, and so are their adapters
+ * (AdapterAttributes.replicate_adapter there). Those that go up are cut by columns.
+ *
+ * Routed experts have linear_fc1 and linear_fc2, which expert tensor parallelism cuts, and their adapters with them:
+ * etp takes the place of t above. One pair A and B serves all experts of a rank (LoRA.share_expert_adapters in
+ * peft/lora.py, which is true by default), on all ranks of ep the same: after the step's reduction its gradients are
+ * summed over ep (allreduce_expert_parallel_replicated_grads). Or each expert has its own, multiplied by a grouped
+ * product (GroupedExpertLinearAdapter). Shared experts are an MLP like any other. Routers have none. */
 #ifndef PC_MODELS_WORKLOAD_LORA_H
 #define PC_MODELS_WORKLOAD_LORA_H
 
@@ -16,13 +25,22 @@
 extern "C" {
 #endif
 
-/* Matrices of a layer, by Megatron's names. */
+/* Matrices of a layer, by Megatron's names. Latent attention has in place of QKV those of the second row, and of
+ * queries either one matrix or two. */
 typedef enum pc_lora_target {
     PC_LORA_QKV = 1,
     PC_LORA_PROJ = 2,
     PC_LORA_FC1 = 4,
     PC_LORA_FC2 = 8,
-    PC_LORA_ALL = 15
+    PC_LORA_Q_PROJ = 16, /* linear_q_proj, linear_q_down_proj, ... */
+    PC_LORA_Q_DOWN = 32,
+    PC_LORA_Q_UP = 64,
+    PC_LORA_KV_DOWN = 128,
+    PC_LORA_KV_UP = 256,
+    PC_LORA_MLP = PC_LORA_FC1 | PC_LORA_FC2,
+    PC_LORA_DENSE = 15, /* of a layer without experts and latents */
+    PC_LORA_ALL = 511,
+    PC_LORA_NONE = 512 /* a matrix of layers that never has one: a router, the projection of multi-token prediction */
 } pc_lora_target;
 
 /* How frozen matrices of layers are held: as the recipe has weights; in its few bits alone, for nobody changes what was
@@ -34,6 +52,7 @@ typedef struct pc_lora {
     int32_t targets; /* a sum of pc_lora_target */
     double dropout;  /* of what A reads; more than 0: a mask and a masked copy of it are kept */
     pc_lora_base base;
+    bool shares_experts; /* one for all routed experts of a rank; else one for each */
 } pc_lora;
 
 /* What is not trained. With adapters that is all but them. */

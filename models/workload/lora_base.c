@@ -1,6 +1,7 @@
 #include "models/workload/lora_base.h"
 
 #include "engine/numbers.h"
+#include "models/workload/slice.h"
 
 enum { NUMBERS_A_SCALE = 64, SCALES_A_SCALE = 256, WIDE_BYTES = 2, SCALE_BYTES = 4 };
 
@@ -9,10 +10,23 @@ int64_t pc_nf4_bytes(int64_t numbers) {
     return pc_divide_up(numbers, 2) + scales + SCALE_BYTES * pc_divide_up(scales, SCALES_A_SCALE);
 }
 
-/* Gate and up are two matrices there. */
+/* Down to the latents, whole on every rank, and up from them. */
+static int64_t largest_of_latents(const pc_slice *x) {
+    const pc_mla *mla = &x->mla;
+    int64_t h = x->hidden, q_rank = mla->q_lora_rank;
+    int64_t queries = q_rank > 0 ? q_rank * pc_max(h, x->query) : h * x->query;
+    int64_t keys = pc_max(h * (mla->kv_lora_rank + mla->qk_rope_head_dim), mla->kv_lora_rank * x->latent_up);
+    return pc_max(pc_max(queries, keys), h * x->output);
+}
+
+/* Gate and up are two matrices there, and each expert's are its own. */
 int64_t pc_lora_base_workspace(const pc_model *model, const pc_cut *cut) {
-    int64_t columns = pc_max(model->ffn_hidden, model->heads * model->head_dim);
-    return cut->lora.base == PC_LORA_BASE_NF4 ? WIDE_BYTES * model->hidden * (columns / cut->tp) : 0;
+    const pc_slice x = pc_slice_of(model, cut);
+    int64_t largest = pc_model_is_latent(model) ? largest_of_latents(&x) : x.hidden * x.query;
+    bool has_dense = pc_model_expert_layers(model, 0, model->layers) < model->layers;
+    if (cut->lora.base != PC_LORA_BASE_NF4) return 0;
+    if (has_dense) largest = pc_max(largest, x.hidden * x.ffn);
+    return WIDE_BYTES * pc_max(largest, x.hidden * pc_max(x.experts.ffn, x.experts.shared));
 }
 
 static pc_code refuse(pc_error *error, const char *what, const char *expected) {

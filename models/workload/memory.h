@@ -73,11 +73,14 @@ bool pc_part_copies_embedding(const pc_model *model, const pc_cut *cut, const pc
 /* Of them, those that have gradients and an optimizer's state: all, but for what is frozen (pc_cut_frozen). */
 int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding);
 
-/* Of all, those of routed experts, which pc_cut_expert_replicas ranks have alike. */
+/* Of all, those of routed experts, which pc_cut_expert_replicas ranks have alike, with their adapters; and of these
+ * those that are trained. */
 int64_t pc_part_experts(const pc_model *model, const pc_cut *cut, const pc_part *part);
+int64_t pc_part_experts_trained(const pc_model *model, const pc_cut *cut, const pc_part *part);
 
-/* Those of one layer's adapters, on this rank: of a matrix in x out, rank * (in + out) / t of the model's. */
-int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut);
+/* Those of one layer's adapters that a token is multiplied by, on this rank: of a matrix in x out, rank * (in + out) /
+ * t of the model's; of routed experts, topk times one's. */
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut, bool has_experts);
 
 /* Of them, those of matrices whose products a recipe has in few bits, or that are held in nf4; 0 without either. */
 int64_t pc_part_low_weights(const pc_model *model, const pc_cut *cut, const pc_part *part);

@@ -97,7 +97,7 @@ typedef struct pc_operation {
     int64_t repeat;   /* times in the pass, mostly its layers */
 } pc_operation;
 
-enum { PC_OPERATIONS_MAX = 512 };
+enum { PC_OPERATIONS_MAX = 768 };
 
 typedef struct pc_operations {
     pc_operation list[PC_OPERATIONS_MAX]; /* in the order in which they run: embedding, then one layer (repeat), head */

@@ -252,22 +252,29 @@ double pc_model_flops_per_sequence(const pc_model *model, int tp, int64_t seq_le
     return 6.0 * s * (layers + (1.0 + mtp) * h * (double)pc_model_padded_vocab(model, tp));
 }
 
-/* Of a dense layer's matrices, which adapters stand beside. */
-static double layer_products(const pc_model *model) {
-    double h = (double)model->hidden, f = (double)model->ffn_hidden, d = (double)model->head_dim;
-    double heads = 2.0 * ((double)model->heads + (double)model->kv_heads);
-    return h * (heads * d + (pc_mlp_is_gated(model->mlp) ? 3.0 : 2.0) * f);
+/* What layers of one sort have more, frozen beside adapters, of so many tokens: these, and no gradients of their
+ * matrices. */
+static double frozen_layers(const pc_model *model, const pc_cut *cut, double tokens, bool has_experts) {
+    pc_cut whole = *cut;
+    whole.tp = whole.etp = 1;
+    whole.ep = 0;
+    if (!(tokens > 0)) return 0;
+    double adapters = (double)pc_layer_adapters(model, &whole, has_experts);
+    return tokens * (6.0 * adapters - 2.0 * (attention_products(model) + mlp_products(model, has_experts)));
 }
 
 double pc_cut_flops_per_sequence(const pc_model *model, const pc_cut *cut) {
     double s = (double)cut->seq_len, all = pc_model_flops_per_sequence(model, cut->tp, cut->seq_len);
-    double layers = (double)model->layers, adapters = 0;
+    double h = (double)model->hidden, mtp = (double)model->mtp_layers;
+    int64_t experts = pc_model_expert_layers(model, 0, model->layers),
+            again = model->mtp_layers * pc_model_expert_layers(model, model->layers - 1, 1);
     int32_t frozen = pc_cut_frozen(cut);
-    pc_cut whole = *cut;
-    whole.tp = 1;
-    adapters = (double)pc_layer_adapters(model, &whole);
-    if (frozen & (int32_t)PC_FROZEN_LAYERS) all += s * layers * (6.0 * adapters - 2.0 * layer_products(model));
+    if (frozen & (int32_t)PC_FROZEN_LAYERS) {
+        double mixed = (double)(experts + again), dense = (double)model->layers + mtp - mixed;
+        all += frozen_layers(model, cut, s * dense, false) + frozen_layers(model, cut, s * mixed, true);
+        all -= 2.0 * s * mtp * 2.0 * h * h;
+    }
     if (frozen & (int32_t)PC_FROZEN_HEAD)
-        all -= 2.0 * s * (double)model->hidden * (double)pc_model_padded_vocab(model, cut->tp);
+        all -= 2.0 * s * (1.0 + mtp) * h * (double)pc_model_padded_vocab(model, cut->tp);
     return all;
 }

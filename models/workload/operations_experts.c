@@ -21,13 +21,17 @@ static void add(pc_builder *b, const char *name, const char *function, pc_wide e
     pc_add_kernel(b, PC_OPERATION_ELEMENTWISE, name, function, elements, bytes, launches);
 }
 
+static bool is_frozen(const pc_builder *b) {
+    return b->slice.frozen & (int32_t)PC_FROZEN_LAYERS;
+}
+
 /* ---- matrices ---- */
 
 static pc_matrix make_router(const pc_slice *x, int64_t experts) {
     return (pc_matrix){.name = "router",
                        .inputs = x->hidden,
                        .outputs = experts,
-                       .target = PC_LORA_FC1,
+                       .target = PC_LORA_NONE,
                        .is_local = true,
                        .rows = x->experts.tokens,
                        .is_wide = true};
@@ -227,12 +231,15 @@ static void activate_experts(pc_builder *b) {
  * probabilities have 32 bits (token_dispatcher.py), and with them all of it: 4; 2 + 4 + 4; joined, 4 + 4; to 16 bits,
  * 4 + 2. Others have the logits' 16 (moe_router_dtype is none): 2; 2 + 2 + 2; 2 + 2.
  * Back: the gradient to 32 bits, 2 + 4, and of each expert to 16, 4 + 2; times p and summed over rows for b, times b
- * and summed over columns for p, (4 + 4 + 4) each; joined, 2 + 2. In 16 bits: (2 + 2 + 2) each, and 2 + 2. */
+ * and summed over columns for p, (4 + 4 + 4) each; joined, 2 + 2. In 16 bits: (2 + 2 + 2) each, and 2 + 2.
+ * A frozen bias has no gradient: of each expert a product and a sum less. */
 static void add_expert_bias(pc_builder *b) {
     const pc_expert_slice *e = &b->slice.experts;
     bool is_wide = b->dispatcher == PC_DISPATCHER_DEEPEP || b->dispatcher == PC_DISPATCHER_HYBRIDEP;
-    int forward = is_wide ? 4 + 10 + 8 + 6 : 2 + 6 + 4, backward = is_wide ? 6 + 6 + 2 * 12 + 4 : 2 * 6 + 4;
-    int each = b->is_backward ? (is_wide ? 5 : 4) : 2, all = is_wide ? 2 : 1;
+    int gradients = is_frozen(b) ? 1 : 2;
+    int forward = is_wide ? 4 + 10 + 8 + 6 : 2 + 6 + 4,
+        backward = is_wide ? 6 + 6 + gradients * 12 + 4 : gradients * 6 + 4;
+    int each = b->is_backward ? (is_wide ? 1 : 0) + 2 * gradients : 2, all = is_wide ? 2 : 1;
     if (!b->model->has_bias || b->slice.fuses_operations) return;
     add(b, "expert_bias", "add", (pc_wide)e->rows * b->slice.hidden, b->is_backward ? backward : forward,
         each * (int)e->experts + all);
@@ -253,10 +260,12 @@ static bool has_shared(const pc_builder *b) {
     return b->model->experts.shared_ffn_hidden > 0;
 }
 
-/* Reads the input for one number a token, which scales the output; back, both are read for its gradient, too. */
+/* Reads the input for one number a token, which scales the output; back, both are read for its gradient, too, the input
+ * for that of a weight that is trained. */
 static void gate_shared(pc_builder *b) {
+    int backward = is_frozen(b) ? 2 + 2 + 2 + 2 : 2 + 2 + 2 + 2 + 2;
     if (!b->model->experts.has_shared_gate) return;
-    add(b, "shared_gate", "residual", own_elements(b), b->is_backward ? 2 + 2 + 2 + 2 + 2 : 2 + 2 + 2, 3);
+    add(b, "shared_gate", "residual", own_elements(b), b->is_backward ? backward : 2 + 2 + 2, 3);
 }
 
 /* ---- shared experts, in two halves ---- */
@@ -266,6 +275,7 @@ static void add_shared_first(pc_builder *b, pc_backward passes) {
     pc_matrix up = shared_up(x);
     (void)passes;
     pc_add_forward(b, &up);
+    pc_add_adapter_forward(b, &up);
     activate(b, "shared_activation", x->tokens, x->experts.shared_up, x->experts.shared);
 }
 
@@ -283,7 +293,9 @@ static void gather_for_shared(pc_builder *b, pc_maker maker) {
 }
 
 static void reduce_shared(pc_builder *b) {
+    pc_matrix down = shared_down(&b->slice);
     pc_add_reduction(b, "shared_down", false);
+    pc_add_adapter_forward(b, &down);
     gate_shared(b);
 }
 
@@ -298,6 +310,7 @@ static void begin_shared_backward(pc_builder *b) {
 static void add_shared_second_backward(pc_builder *b, pc_backward passes) {
     pc_matrix down = shared_down(&b->slice);
     if (passes.b) pc_add_input_gradient(b, &down);
+    pc_add_adapter_backward(b, &down, passes);
     if (passes.w) pc_add_weight_gradient(b, &down);
 }
 
@@ -321,8 +334,11 @@ static void end_shared_backward(pc_builder *b, pc_backward passes) {
     if (passes.b) add(b, "shared_sum", "add", own_elements(b), 2 + 2 + 2, 1);
 }
 
+/* Adapters that TP cuts have collectives between their products: they are not beside others. */
 static bool overlaps_shared(const pc_builder *b) {
-    return has_shared(b) && b->overlaps_shared && b->dispatcher != PC_DISPATCHER_ALLGATHER;
+    bool is_cut = b->slice.ranks > 1 &&
+                  (pc_lora_is_at(&b->slice.lora, PC_LORA_FC1) || pc_lora_is_at(&b->slice.lora, PC_LORA_FC2));
+    return has_shared(b) && b->overlaps_shared && b->dispatcher != PC_DISPATCHER_ALLGATHER && !is_cut;
 }
 
 /* ---- forward ---- */
@@ -347,9 +363,11 @@ static void add_routed_forward(pc_builder *b, bool overlaps) {
     pad_rows(b, "padding");
     pc_add_input_cast(b, &up, PC_MAKER_OTHER);
     pc_add_forward(b, &up);
+    pc_add_adapter_forward(b, &up);
     activate_experts(b);
     pc_add_input_cast(b, &down, PC_MAKER_ACTIVATION);
     pc_add_forward(b, &down);
+    pc_add_adapter_forward(b, &down);
     add_expert_bias(b);
     pad_rows(b, "unpadding");
     collect(b, PC_OPERATION_COMBINE, "combine", overlaps ? add_shared_second : NULL, no_backward);
@@ -368,6 +386,7 @@ void pc_add_experts_forward(pc_builder *b, pc_maker maker) {
 
 static void add_grouped_backward(pc_builder *b, const pc_matrix *matrix, pc_maker maker, pc_backward passes) {
     if (passes.b) pc_add_gradient_cast(b, matrix, maker);
+    pc_add_adapter_backward(b, matrix, passes);
     if (passes.b) pc_add_input_gradient(b, matrix);
     if (passes.w) pc_add_weight_gradient(b, matrix);
 }

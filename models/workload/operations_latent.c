@@ -9,40 +9,40 @@ static void add(pc_builder *b, const char *name, const char *function, pc_wide e
 }
 
 /* Whole on every rank, which count a t-th of it each: over the tokens of norms, or where these are all, over all. */
-static pc_matrix make_down(const pc_slice *x, const char *name, int64_t outputs) {
+static pc_matrix make_down(const pc_slice *x, const char *name, int64_t outputs, pc_lora_target target) {
     return (pc_matrix){.name = name,
                        .inputs = x->hidden,
                        .outputs = outputs,
                        .counted = (pc_wide)(x->hidden / x->ranks) * outputs,
-                       .target = PC_LORA_QKV,
+                       .target = target,
                        .is_local = true,
                        .rows = x->norm_tokens};
 }
 
-static pc_matrix make_up(const char *name, int64_t inputs, int64_t outputs) {
+static pc_matrix make_up(const char *name, int64_t inputs, int64_t outputs, pc_lora_target target) {
     return (pc_matrix){.name = name,
                        .inputs = inputs,
                        .outputs = outputs,
                        .counted = (pc_wide)inputs * outputs,
                        .is_column = true,
-                       .target = PC_LORA_QKV};
+                       .target = target};
 }
 
 static pc_matrix query_down(const pc_slice *x) {
-    return make_down(x, "q_down", x->mla.q_lora_rank);
+    return make_down(x, "q_down", x->mla.q_lora_rank, PC_LORA_Q_DOWN);
 }
 
 static pc_matrix query_up(const pc_slice *x) {
-    bool has_latent = x->mla.q_lora_rank > 0;
-    return make_up(has_latent ? "q_up" : "q", has_latent ? x->mla.q_lora_rank : x->hidden, x->query);
+    if (x->mla.q_lora_rank > 0) return make_up("q_up", x->mla.q_lora_rank, x->query, PC_LORA_Q_UP);
+    return make_up("q", x->hidden, x->query, PC_LORA_Q_PROJ);
 }
 
 static pc_matrix key_down(const pc_slice *x) {
-    return make_down(x, "kv_down", x->mla.kv_lora_rank + x->mla.qk_rope_head_dim);
+    return make_down(x, "kv_down", x->mla.kv_lora_rank + x->mla.qk_rope_head_dim, PC_LORA_KV_DOWN);
 }
 
 static pc_matrix key_up(const pc_slice *x) {
-    return make_up("kv_up", x->mla.kv_lora_rank, x->latent_up);
+    return make_up("kv_up", x->mla.kv_lora_rank, x->latent_up, PC_LORA_KV_UP);
 }
 
 /* ---- what tensor parallelism moves ---- */
@@ -90,6 +90,12 @@ static void add_up(pc_builder *b, const pc_matrix *up) {
     pc_add_input_cast(b, up, PC_MAKER_NORM);
     gather(b, up, false);
     pc_add_forward(b, up);
+    pc_add_adapter_forward(b, up);
+}
+
+static void add_down(pc_builder *b, const pc_matrix *down) {
+    pc_add_forward(b, down);
+    pc_add_adapter_forward(b, down);
 }
 
 void pc_add_latent_up_again(pc_builder *b) {
@@ -106,13 +112,14 @@ void pc_add_latent_forward(pc_builder *b, pc_maker maker) {
     bool has_latent = x->mla.q_lora_rank > 0;
     pc_add_input_cast(b, &kv_down, maker); /* both read the same */
     if (has_latent) {
-        pc_add_forward(b, &q_down);
+        add_down(b, &q_down);
         norm(b, "q_norm", x->mla.q_lora_rank);
         pc_add_input_cast(b, &q_up, PC_MAKER_NORM);
     }
     gather(b, &q_up, false);
     pc_add_forward(b, &q_up);
-    pc_add_forward(b, &kv_down);
+    pc_add_adapter_forward(b, &q_up);
+    add_down(b, &kv_down);
     norm(b, "kv_norm", x->mla.kv_lora_rank);
     add_up(b, &kv_up);
     order(b);
@@ -122,6 +129,7 @@ void pc_add_latent_forward(pc_builder *b, pc_maker maker) {
 static void add_up_backward(pc_builder *b, const pc_matrix *up, pc_backward passes) {
     bool adds = passes.w && !pc_matrix_is_frozen(b, up);
     if (passes.b) pc_add_gradient_cast(b, up, PC_MAKER_OTHER);
+    pc_add_adapter_backward(b, up, passes);
     if (adds) gather(b, up, true);
     if (passes.b) pc_add_input_gradient(b, up);
     if (passes.b) reduce(b, up, adds);
@@ -130,6 +138,7 @@ static void add_up_backward(pc_builder *b, const pc_matrix *up, pc_backward pass
 
 static void add_down_backward(pc_builder *b, const pc_matrix *down, pc_backward passes) {
     if (passes.b) pc_add_gradient_cast(b, down, PC_MAKER_OTHER);
+    pc_add_adapter_backward(b, down, passes);
     if (passes.b) pc_add_input_gradient(b, down);
     if (passes.w) pc_add_weight_gradient(b, down);
 }

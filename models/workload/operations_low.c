@@ -202,11 +202,13 @@ static void add_frozen(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role
     if (role == PC_GEMM_INPUT_GRADIENT && is_once) add(b, matrix->name, "transpose", b->low->product[role], 2 * low, 1);
 }
 
-/* 4 bits become 16, which this product reads alone. */
+/* 4 bits become 16, which this product reads alone; expert by expert. */
 static void add_from_nf4(pc_builder *b, const pc_matrix *matrix) {
-    pc_wide elements = (pc_wide)matrix->inputs * matrix->outputs;
-    if (!matrix->target || !pc_matrix_is_frozen(b, matrix)) return;
-    add(b, matrix->name, "cast", PC_PRODUCT_NVFP4, pc_nf4_bytes((int64_t)elements) + 2 * elements, 1);
+    pc_wide elements = pc_matrix_weights(matrix);
+    int launches = pc_grouped_launches(b, matrix);
+    if (!matrix->target || matrix->is_wide || !pc_matrix_is_frozen(b, matrix)) return;
+    add(b, matrix->name, "cast", PC_PRODUCT_NVFP4, pc_nf4_bytes((int64_t)elements) + 2 * elements, launches);
+    b->operations->list[b->operations->count - 1].is_by_expert = launches > 1;
 }
 
 void pc_add_weight_cast(pc_builder *b, const pc_matrix *matrix, pc_gemm_role role) {

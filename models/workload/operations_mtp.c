@@ -10,7 +10,7 @@ static pc_matrix make_projection(const pc_slice *x) {
                        .outputs = columns,
                        .counted = 2 * (pc_wide)x->hidden * columns,
                        .is_column = true,
-                       .target = PC_LORA_FC1,
+                       .target = PC_LORA_NONE,
                        .is_local = true,
                        .rows = x->tokens,
                        .is_wide = true};

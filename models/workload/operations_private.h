@@ -11,7 +11,7 @@ typedef struct pc_builder {
     int vocab_barriers; /* of a cut with vocabulary parallelism; 0: embedding and head are whole, on the ends */
     pc_cross_entropy cross_entropy;
     pc_dispatcher dispatcher;
-    bool fp8_dispatch;           /* pc_cut's, as the next */
+    bool fp8_dispatch; /* pc_cut's, as the next */
     bool overlaps_shared;
     int gradient_bytes;          /* of a weight's gradient in memory, to which backward passes add */
     const pc_low_precision *low; /* of the layers that are added; NULL: they are of 16 bits */
@@ -45,6 +45,7 @@ typedef struct pc_matrix {
     int64_t rows;
     int64_t groups;       /* experts that have such a matrix each, over which the rows go; 0: it is one matrix */
     int64_t counted_rows; /* as model FLOPs count them; 0: the rank's tokens */
+    bool is_one_kernel;   /* whatever runs its groups, as torch's grouped_mm */
     bool is_wide;         /* in 16 bits, whatever the recipe */
     bool input_is_low;    /* in the recipe's bits where the product finds it */
     bool gradient_is_low; /* likewise its output's gradient */
@@ -57,7 +58,8 @@ static inline int64_t pc_matrix_rows(const pc_builder *b, const pc_matrix *matri
 /* Kernels of a grouped product, or of a cast for it. Transformer Engine's GroupedLinear has one of each for every
  * expert (nvte_multi_tensor_gemm, split_quantize); its operation fuser one for all. */
 static inline int pc_grouped_launches(const pc_builder *b, const pc_matrix *matrix) {
-    return matrix->groups > 1 && !b->slice.fuses_operations ? (int)matrix->groups : 1;
+    bool is_one = matrix->is_one_kernel || b->slice.fuses_operations;
+    return matrix->groups > 1 && !is_one ? (int)matrix->groups : 1;
 }
 
 /* Its weights, of all groups. */

@@ -65,6 +65,77 @@ static pc_wide beside_mtp_layer(const pc_model *model, const pc_slice *x) {
     return 2 * (pc_wide)x->hidden * x->hidden / x->ranks + 3 * (pc_wide)pc_model_norm_parameters(model);
 }
 
+/* ---- adapters of one layer, as a rank has them ---- */
+
+/* A t-th of r(in + out), where this rank has `inputs` and `outputs`: of one with cut columns, with cut rows, and of one
+ * that is whole. */
+static pc_wide column_adapter(const pc_lora *lora, pc_lora_target target, int64_t inputs, int64_t outputs,
+                              int64_t ranks) {
+    if (!pc_lora_is_at(lora, target)) return 0;
+    return (pc_wide)inputs * (lora->rank / ranks) + (pc_wide)lora->rank * outputs;
+}
+
+static pc_wide row_adapter(const pc_lora *lora, pc_lora_target target, int64_t inputs, int64_t outputs, int64_t ranks) {
+    return column_adapter(lora, target, outputs, inputs, ranks);
+}
+
+static pc_wide whole_adapter(const pc_lora *lora, pc_lora_target target, int64_t inputs, int64_t outputs) {
+    return column_adapter(lora, target, inputs, outputs, 1);
+}
+
+static pc_wide latent_adapters(const pc_slice *x) {
+    const pc_mla *mla = &x->mla;
+    const pc_lora *lora = &x->lora;
+    int64_t h = x->hidden, q_rank = mla->q_lora_rank, kv_rank = mla->kv_lora_rank;
+    pc_wide queries = column_adapter(lora, PC_LORA_Q_PROJ, h, x->query, x->ranks);
+    if (q_rank > 0)
+        queries = whole_adapter(lora, PC_LORA_Q_DOWN, h, q_rank) +
+                  column_adapter(lora, PC_LORA_Q_UP, q_rank, x->query, x->ranks);
+    return queries + whole_adapter(lora, PC_LORA_KV_DOWN, h, kv_rank + mla->qk_rope_head_dim) +
+           column_adapter(lora, PC_LORA_KV_UP, kv_rank, x->latent_up, x->ranks);
+}
+
+static pc_wide attention_adapters(const pc_model *model, const pc_slice *x) {
+    pc_wide output = row_adapter(&x->lora, PC_LORA_PROJ, x->output, x->hidden, x->ranks);
+    if (pc_model_is_latent(model)) return latent_adapters(x) + output;
+    return column_adapter(&x->lora, PC_LORA_QKV, x->hidden, x->qkv, x->ranks) + output;
+}
+
+static pc_wide pair_adapters(const pc_slice *x, int64_t up, int64_t ffn, int64_t ranks) {
+    if (ffn == 0) return 0;
+    return column_adapter(&x->lora, PC_LORA_FC1, x->hidden, up, ranks) +
+           row_adapter(&x->lora, PC_LORA_FC2, ffn, x->hidden, ranks);
+}
+
+static pc_wide routed_adapters(const pc_slice *x) {
+    const pc_expert_slice *e = &x->experts;
+    return (x->lora.shares_experts ? 1 : e->experts) * pair_adapters(x, e->up, e->ffn, e->cut);
+}
+
+static pc_wide shared_adapters(const pc_slice *x) {
+    return pair_adapters(x, x->experts.shared_up, x->experts.shared, x->ranks);
+}
+
+/* What a token's products are with: of as many routed experts as it goes to. */
+static pc_wide active_adapters(const pc_model *model, const pc_slice *x, bool has_experts) {
+    const pc_expert_slice *e = &x->experts;
+    pc_wide attention = attention_adapters(model, x);
+    if (!has_experts) return attention + pair_adapters(x, x->up, x->ffn, x->ranks);
+    return attention + e->topk * pair_adapters(x, e->up, e->ffn, e->cut) + shared_adapters(x);
+}
+
+int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut, bool has_experts) {
+    pc_slice x = pc_slice_of(model, cut);
+    return (int64_t)active_adapters(model, &x, has_experts);
+}
+
+static int64_t part_adapters(const pc_model *model, const pc_slice *x, const pc_part *part) {
+    int64_t dense = part->layers - part->expert_layers;
+    pc_wide sum = part->layers * attention_adapters(model, x) + dense * pair_adapters(x, x->up, x->ffn, x->ranks);
+    if (part->expert_layers > 0) sum += part->expert_layers * (routed_adapters(x) + shared_adapters(x));
+    return (int64_t)sum;
+}
+
 /* ---- the whole model ---- */
 
 static pc_slice whole_of(const pc_model *model) {
@@ -116,7 +187,13 @@ pc_code pc_model_parameters(const pc_model *model, int tp, pc_parameters *parame
 int64_t pc_part_experts(const pc_model *model, const pc_cut *cut, const pc_part *part) {
     if (part->slice > 0 || part->expert_layers == 0) return 0;
     pc_slice x = pc_slice_of(model, cut);
-    return (int64_t)(part->expert_layers * routed_experts(model, &x));
+    return (int64_t)(part->expert_layers * (routed_experts(model, &x) + routed_adapters(&x)));
+}
+
+int64_t pc_part_experts_trained(const pc_model *model, const pc_cut *cut, const pc_part *part) {
+    pc_slice x = pc_slice_of(model, cut);
+    if (!(x.frozen & (int32_t)PC_FROZEN_LAYERS)) return pc_part_experts(model, cut, part);
+    return part->slice > 0 ? 0 : (int64_t)(part->expert_layers * routed_adapters(&x));
 }
 
 static pc_wide part_layers(const pc_model *model, const pc_slice *x, const pc_part *part) {
@@ -142,19 +219,8 @@ int64_t pc_part_parameters(const pc_model *model, const pc_cut *cut, const pc_pa
     if (part->has_head) sum += pc_model_norm_parameters(model);
     if (pc_part_copies_embedding(model, cut, part, shares_embedding)) sum += table;
     bool has_table = (model->is_tied && (part->has_embedding || shares_embedding)) || cut->vocab_stages > 0;
-    sum += part->layers * pc_layer_adapters(model, cut);
+    sum += part_adapters(model, &x, part);
     return part->has_head && !has_table ? sum + table : sum;
-}
-
-int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut) {
-    pc_slice x = pc_slice_of(model, cut);
-    const pc_lora *lora = &cut->lora;
-    int64_t part = lora->rank / x.ranks, sum = 0;
-    if (pc_lora_is_at(lora, PC_LORA_QKV)) sum += x.hidden * part + lora->rank * x.qkv;
-    if (pc_lora_is_at(lora, PC_LORA_PROJ)) sum += x.query * lora->rank + part * x.hidden;
-    if (pc_lora_is_at(lora, PC_LORA_FC1)) sum += x.hidden * part + lora->rank * x.up;
-    if (pc_lora_is_at(lora, PC_LORA_FC2)) sum += x.ffn * lora->rank + part * x.hidden;
-    return sum;
 }
 
 int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part *part, bool shares_embedding) {
@@ -162,7 +228,7 @@ int64_t pc_part_trained(const pc_model *model, const pc_cut *cut, const pc_part 
     pc_slice x = pc_slice_of(model, cut);
     int64_t table = x.vocab * x.hidden, all = pc_part_parameters(model, cut, part, shares_embedding);
     bool has_table = model->is_tied && (part->has_embedding || shares_embedding);
-    if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part->layers * pc_layer_adapters(model, cut);
+    if (x.frozen & (int32_t)PC_FROZEN_LAYERS) return part_adapters(model, &x, part);
     bool is_copy = pc_part_copies_embedding(model, cut, part, shares_embedding);
     if (is_copy && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) all -= table;
     if (part->has_embedding && x.frozen & (int32_t)PC_FROZEN_EMBEDDING) {

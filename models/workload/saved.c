@@ -129,7 +129,7 @@ void pc_layer_saved(const pc_model *model, const pc_slice *slice, pc_saved_sort 
     else
         add_mlp(model, slice, format, input_bytes, modules, saved);
     add_gradients(model, slice, format, sort.has_experts, saved);
-    pc_saved_freeze(slice, saved);
+    pc_saved_freeze(model, slice, sort.has_experts, modules, saved);
 }
 
 pc_wide pc_saved_by_f(const pc_saved_list *saved) {

@@ -39,7 +39,7 @@ typedef struct pc_saved {
     pc_module made_at;
 } pc_saved;
 
-enum { PC_SAVED_MAX = 48 };
+enum { PC_SAVED_MAX = 80 };
 
 typedef struct pc_saved_list {
     pc_saved list[PC_SAVED_MAX];
@@ -79,8 +79,10 @@ void pc_saved_add_experts(const pc_model *model, const pc_slice *slice, pc_produ
 void pc_saved_add_expert_gradients(const pc_model *model, const pc_slice *slice, pc_product_format format,
                                    pc_saved_list *saved);
 
-/* Of layers that are frozen: leaves out what but W reads, and adds what adapters keep. pc_layer_saved has done so. */
-void pc_saved_freeze(const pc_slice *slice, pc_saved_list *saved);
+/* Of layers that are frozen: leaves out what but W reads, and adds what adapters keep. pc_layer_saved has done so.
+ * Adapters within experts or latents that are recomputed are made again with them. */
+void pc_saved_freeze(const pc_model *model, const pc_slice *slice, bool has_experts, int32_t modules,
+                     pc_saved_list *saved);
 
 /* Of them the scores: softmax and, where there is dropout, its mask and what it leaves: 2 or 5 bytes a score; and where
  * they are capped the hyperbolic tangent, 2 more. None with flash attention. */

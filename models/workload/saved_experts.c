@@ -80,14 +80,16 @@ static void add_routed(const pc_model *model, const pc_slice *slice, pc_product_
                        PC_FOR_W, drops->act, PC_MODULE_MLP_DOWN);
 }
 
-/* The norm is a module of its own, whatever implements layers: the router, shared experts and permutation read it. */
+/* The norm is a module of its own, whatever implements layers: the router, shared experts and permutation read it; and
+ * what is made again of these. */
 void pc_saved_add_experts(const pc_model *model, const pc_slice *slice, pc_product_format format, int32_t modules,
                           pc_saved_list *saved) {
     const dropped drops = dropped_of(model, modules);
     pc_wide rows = (pc_wide)slice->norm_tokens * slice->hidden;
     pc_module begin = drops.all ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
     if (pc_model_has_pre_norms(model)) pc_saved_add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
-    pc_saved_add_again(saved, "router_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_W, drops.norm, begin);
+    pc_saved_add_again(saved, "router_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_W | (drops.shared ? PC_FOR_B : 0),
+                       drops.norm, begin);
     add_routed(model, slice, format, &drops, saved);
     add_shared(slice, format, &drops, saved);
     if (pc_model_has_post_norms(model))
