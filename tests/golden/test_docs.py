@@ -11,6 +11,7 @@ usage: test_docs.py PIPECAST SOURCE_ROOT [DOCUMENT...]
 """
 import dataclasses
 import difflib
+import json
 import os
 import pathlib
 import re
@@ -307,6 +308,26 @@ def source_text():
     return "\n".join(file.read_text() for room in ROOMS for file in sorted((ROOT / room).rglob("*.[ch]")))
 
 
+# ---- tables of the library ----
+
+def rows_under(text, heading):
+    """The rows of the first table below a heading, each of cells. `mpt-1b, 3b` are two rows, of whose cells each may be said for both."""
+    part = text.split(f"\n{heading}\n")[1].split("\n#")[0]
+    rows = []
+    for line in re.search(r"^\|[-|]+\|\n((?:\|.*\n)+)", part, re.M)[1].splitlines():
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        first, *others = name.split(", ")
+        names = [first] + [f"{first.rpartition('-')[0]}-{other}" for other in others]
+        parts = [cell.split(", ") if cell.count(", ") == len(others) else [cell] * len(names) for cell in cells]
+        rows += zip(names, *parts)
+    return rows
+
+
+def listed(kind):
+    done = subprocess.run([PIPECAST, "list", kind, "--format", "json"], capture_output=True, text=True, check=True)
+    return {entry["name"]: entry for entry in json.loads(done.stdout)}
+
+
 # ---- the tests ----
 
 class Documents(unittest.TestCase):
@@ -345,6 +366,18 @@ class Documents(unittest.TestCase):
     def test_the_page_of_reliability_is_its_records(self):
         page = subprocess.run([sys.executable, ROOT / "tests/reliability/page.py"], capture_output=True, text=True, check=True).stdout
         self.assertEqual((ROOT / "docs/reliability.md").read_text(), page)
+
+    def test_the_tables_of_the_library_are_what_it_has(self):
+        text = (ROOT / "docs/models-and-machines.md").read_text()
+        models = [row[:6] for row in rows_under(text, "## Models")]
+        self.assertEqual(sorted(models), sorted(
+            (name, f"{model['parameters'] / 1e9:.2f}B", *(f"{model[key]:,}" for key in ("layers", "hidden", "heads", "seq_len")))
+            for name, model in listed("models").items()))
+        for kind in ("machines", "software"):
+            names = [row[0] for row in rows_under(text, f"## {kind.capitalize()}")]
+            self.assertEqual(sorted(names), sorted(listed(kind)))
+        names = [row[0] for row in rows_under(text, "## GPUs")]
+        self.assertEqual(sorted(names), sorted(path.stem for path in (ROOT / "scenarios/machines/gpus").glob("*.yaml")))
 
     def test_every_document_stands_in_the_index(self):
         index = (ROOT / "docs/README.md").read_text()
