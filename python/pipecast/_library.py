@@ -16,7 +16,7 @@ import sysconfig
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from .errors import error_of
+from .errors import InputError, error_of
 
 NAMES = ("libpipecast.so", "libpipecast.so.0.1", "libpipecast.dylib")
 _WHEEL_FOLDER = ".pipecast.mesonpy.libs"
@@ -143,11 +143,23 @@ def _texts_of(count: int) -> Any:
     return ctypes.c_char_p * count
 
 
+def _without_nul(given: Any, found: bytes) -> bytes:
+    """What C reads whole, for it would end at the first NUL."""
+    if b"\0" in found:
+        raise InputError(f"{given!r}: has a NUL; expected a text without one", expected="a text without one")
+    return found
+
+
+def text_bytes(text: str) -> bytes:
+    """A text as the library takes it; bytes of a path that are no UTF-8 stay."""
+    return _without_nul(text, text.encode(errors="surrogateescape"))
+
+
 def texts(items: List[str]) -> Any:
     """An array of C strings; None of none."""
-    return _texts_of(len(items))(*[one.encode() for one in items]) if items else None
+    return _texts_of(len(items))(*[text_bytes(one) for one in items]) if items else None
 
 
 def path_bytes(path: Any) -> bytes:
     """A path as the library takes it; a TypeError of None, which it would follow."""
-    return os.fsencode(path)
+    return _without_nul(path, os.fsencode(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Union
 
-from ._library import library, make, path_bytes
+from ._library import library, make, path_bytes, text_bytes
 from .watch import Say
 
 
@@ -17,7 +17,7 @@ def import_config(path: Union[str, "os.PathLike[str]"], format: str) -> str:
     """
     number = Say.number()
     try:
-        made = make(library.imported_free, library.import_file, str(format).encode(), path_bytes(path), Say.warn, number)
+        made = make(library.imported_free, library.import_file, text_bytes(str(format)), path_bytes(path), Say.warn, number)
     finally:
         Say.end(number)
     return library.imported_text(made).decode(errors="replace")

@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from ._library import Costs, Handle, call, library, make, path_bytes, texts
+from ._library import Costs, Handle, call, library, make, path_bytes, text_bytes, texts
 from .order_options import Limit, Times, options_of
 from .tables import Table, array, numpy, values_of
 from .timelines import PASSES, Timeline
@@ -96,7 +96,7 @@ class Schedule:
         flat = [one for device in passes for one in device]
         columns = [_integers([PASSES.index(kind) for kind, _, _ in flat]), _integers([chunk for _, chunk, _ in flat]),
                    _integers([microbatch for _, _, microbatch in flat])]
-        made._handle = make(library.schedule_free, library.schedule_create, name.encode(), len(passes), microbatches,
+        made._handle = make(library.schedule_free, library.schedule_create, text_bytes(name), len(passes), microbatches,
                             chunks, placement, _integers([len(device) for device in passes]), *columns)
         call(library.schedule_check, made._handle)
         return made
@@ -157,7 +157,7 @@ class Schedule:
         F0 BW0 F1 BW1
         """
         said = ctypes.c_char_p()
-        call(library.schedule_report, self._handle, format.encode(), ctypes.byref(said))
+        call(library.schedule_report, self._handle, text_bytes(format), ctypes.byref(said))
         return (said.value or b"").decode(errors="replace")
 
     def report(self) -> Dict[str, Any]:

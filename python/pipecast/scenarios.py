@@ -6,7 +6,7 @@ import ctypes
 import os
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._library import Handle, call, library, make, path_bytes, texts
+from ._library import Handle, call, library, make, path_bytes, text_bytes, texts
 from .charts import Chart
 from .imports import import_config
 from .overrides import overrides
@@ -74,7 +74,7 @@ class Plans(Results):
         """
         text = lengths if isinstance(lengths, str) else ",".join(f"{length}:{part}" for length, part in lengths.items())
         return Results(_ask(self._planner, progress, lambda watch, number: make(
-            library.results_free, library.plan_mix, self._planner, self._handle, text.encode(), threads, watch.progress,
+            library.results_free, library.plan_mix, self._planner, self._handle, text_bytes(text), threads, watch.progress,
             number)))
 
 
@@ -115,7 +115,7 @@ class Scenario:
     def _arguments(self) -> Tuple[Any, ...]:
         path, text, sets, allow_outside = self._source
         name = None if path is None else path_bytes(path)
-        return (name, None if text is None else text.encode(), texts(sets), len(sets), int(allow_outside))
+        return (name, None if text is None else text_bytes(text), texts(sets), len(sets), int(allow_outside))
 
     @property
     def _handle(self) -> Handle:
@@ -219,9 +219,9 @@ class Scenario:
 
     def _plan_cells(self, function: Any, axes: Axes, threads: int, progress: Progress) -> Results:
         planner = self._planner()
-        text = (axes if isinstance(axes, str) else ",".join(axes)).encode()
+        text = (axes if isinstance(axes, str) else ",".join(axes))
         return Results(_ask(planner, progress, lambda watch, number: make(
-            library.results_free, function, planner, text, threads, watch.progress, number)))
+            library.results_free, function, planner, text_bytes(text), threads, watch.progress, number)))
 
     def __repr__(self) -> str:
         path, _, sets, _ = self._source
@@ -236,16 +236,17 @@ def _load_scenario(path: Any, text: Optional[str], sets: List[str], allow_outsid
 
 
 class Sweep:
-    """The runs of some scenarios, to be done.
+    """The runs of some scenarios, to be done: Scenarios, or paths of their files.
 
     threads: 0, one for every core. output: an HDF5 file that keeps the results; a sweep that was stopped goes on from
     it, and runs that are there are not done again, unless `fresh`. shard: (1, 4) is the first of four equal shares.
     progress: None, a bar in a terminal or a notebook; True or False; or a function of (done, to_do). Ctrl-C stops it.
     """
 
-    def __init__(self, scenarios: Sequence[Scenario], *, threads: int = 0, output: Optional[PathLike] = None,
+    def __init__(self, scenarios: Union[PathLike, Scenario, Iterable[Union[PathLike, Scenario]]], *, threads: int = 0, output: Optional[PathLike] = None,
                  fresh: bool = False, shard: Optional[Tuple[int, int]] = None, progress: Progress = None) -> None:
-        self.scenarios = list(scenarios)
+        some = [scenarios] if isinstance(scenarios, (str, os.PathLike, Scenario)) else scenarios
+        self.scenarios = [one if isinstance(one, Scenario) else Scenario(one) for one in some]
         self._how: Dict[str, Any] = {"threads": threads, "output": output, "fresh": fresh, "shard": shard}
         self._progress = progress
 

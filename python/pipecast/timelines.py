@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, List, Optional, Tuple
 
-from ._library import Handle, library, texts
+from ._library import Handle, library, text_bytes, texts
 from .pictures import draw
 from .tables import Table, array, numpy, values_of
 from .timeline_view import timeline_html
@@ -84,7 +84,7 @@ class Timeline:
         draw(path, library.replay_draw_with, self._handle, texts(options), len(options))
 
     def _repr_svg_(self) -> Optional[str]:
-        return draw(None, library.replay_draw, self._handle, self.title.encode())
+        return draw(None, library.replay_draw, self._handle, text_bytes(self.title))
 
     def _repr_html_(self) -> str:
         return timeline_html(self)

@@ -3,10 +3,12 @@ import concurrent.futures
 import io
 import multiprocessing
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -88,6 +90,31 @@ class Pickled(unittest.TestCase):
                  lambda: pipecast.merge(None, ["a.h5"]), lambda: pipecast.Schedule("1f1b", 2, 4).write(None))
         for one in calls:
             self.assertRaises(TypeError, one)
+
+    def test_no_text_is_cut(self):
+        """A text with a NUL, which C would read up to there: an error that shows it, and not another model or file."""
+        calls = (lambda: pipecast.run(**{**CUT, "model": "llama3-8b\0x"}), lambda: pipecast.Schedule("1f1b\0x", 2, 4),
+                 lambda: pipecast.open_results("a.h5\0b"), lambda: pipecast.Scenario(text=scenario() + "\0").run(),
+                 lambda: pipecast.Schedule.of_passes("x\0", [[("F", 0, 0), ("BW", 0, 0)]], 1),
+                 lambda: pipecast.Scenario(**CUT).plan_each("tp\0"))
+        for one in calls:
+            with self.assertRaisesRegex(pipecast.InputError, r"\\x00.* has a NUL; expected a text without one"):
+                one()
+
+    def test_a_path_that_is_no_utf_8(self):
+        """Bytes that no text has, as os.listdir gives them, come to the library as they are."""
+        with self.assertRaisesRegex(pipecast.InputError, r"no\?.yaml: No such file"):
+            pipecast.run(os.fsdecode(b"no\xff.yaml"))
+        self.assertRaises(pipecast.InputError, pipecast.run, **{**CUT, "machine": os.fsdecode(b"no\xff.yaml")})
+
+    def test_sweep_of_files(self):
+        """A Sweep takes files as they are, one or several."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.yaml")
+            path.write_text(scenario())
+            expected = [run_one(pipecast.Scenario(path))]
+            for some in (str(path), path, [path], (one for one in [str(path)]), pipecast.Scenario(path)):
+                self.assertEqual(list(pipecast.Sweep(some).run()["iteration_s"]), expected)
 
     def test_workers(self):
         """Scenarios go to processes of their own, and rows come back."""
