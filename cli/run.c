@@ -250,7 +250,10 @@ static pc_code print_table(session *s, pc_error *error) {
     pc_table_look look = look_of(&r->look, &notes);
     look.swept = swept;
     look.names_repeat = r->path_count == 1 && pc_scenario_only_sweeps(s->scenarios[0], swept, &look.swept_count);
-    return pc_table_write_from(give_row, s, pc_sweep_row_count(s->sweep), r->format, &look, stdout, error);
+    code = pc_table_write_from(give_row, s, pc_sweep_row_count(s->sweep), r->format, &look, stdout, error);
+    bool is_placed = code && pc_error_part_of(error, PC_ERROR_PART_FILE)[0]; /* a row that could not be read */
+    if (code == PC_ERROR_IO && !is_placed) pc_error_place(error, "standard output", 0, "");
+    return code;
 }
 
 static void warn(const session *s) {

@@ -133,7 +133,10 @@ static pc_code write_all(const score_command *c, const pc_score *score, pc_error
     pc_code code = c->output ? pc_score_file_write(score, c->output, error) : PC_OK;
     if (!code && c->figure)
         code = pc_figure_score(score, c->by[0], slash ? slash + 1 : c->path, c->is_dark, c->figure, error);
-    return code ? code : pc_score_table_write(score, c->format, stdout, error);
+    if (code) return code;
+    code = pc_score_table_write(score, c->format, stdout, error);
+    if (code == PC_ERROR_IO) pc_error_place(error, "standard output", 0, "");
+    return code;
 }
 
 static bool any_unfit(const pc_score *score) {

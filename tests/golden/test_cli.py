@@ -208,12 +208,14 @@ class Run(Command):
                 self.assertEqual(os.listdir(self.folder.name), ["r.h5"])
 
     def test_full_disk(self):
-        for arguments in (["run", TABLE5], ["schedule", "1f1b", "-p", "4", "-m", "8"], ["list", "schedules"], ["--help"]):
+        measured = ROOT / "scenarios/validation/measured.csv"
+        for arguments in (["run", TABLE5], ["schedule", "1f1b", "-p", "4", "-m", "8"], ["list", "schedules"], ["--help"],
+                          ["run", TABLE5, "--format", "csv"], ["score", measured, "-q"]):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([PIPECAST, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
             self.assertEqual(done.returncode, 3, arguments)
             self.assertEqual(done.stderr.count("\n"), 1)
-            self.assertIn("No space left on device", done.stderr)
+            self.assertRegex(done.stderr, "^pipecast: standard output: .*No space left on device")
 
     def small_disk(self):
         """A folder that is a file system of 64 KiB."""
