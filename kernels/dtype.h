@@ -1,7 +1,7 @@
 /* dtype.h: formats of 16 and 8 bits on the host: to and from float and double, to the nearest, ties to even.
  *
- * bf16 is the upper half of an IEEE single (8 bits of significand); fp16 is IEEE 754 binary16 (11 bits, largest 65504).
- * e4m3 has 4 bits of significand, its largest number is 448, and it has no infinity. e5m2 has 3 bits of fp16's numbers,
+ * Bf16 is the upper half of an IEEE single (8 bits of significand). Fp16 is IEEE 754 binary16 (11 bits, largest 65504).
+ * E4m3 has 4 bits of significand, its largest number is 448, and it has no infinity. E5m2 has 3 bits of fp16's numbers,
  * and its largest is 57344 (Micikevicius et al. 2022, arXiv 2209.05433). What is beyond the largest number of either
  * becomes that, infinity too, as in the casts of Transformer Engine and in CUDA's __NV_SATFINITE.
  */
