@@ -3,8 +3,8 @@
 #include "engine/alloc.h"
 #include "engine/index.h"
 #include "results/compare_private.h"
+#include "results/stream_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -214,34 +214,16 @@ void pc_comparison_free(pc_comparison *c) {
     pc_free(c->by_change);
 }
 
-bool pc_compare_flush(pc_compare_sink *sink) {
-    const pc_text *text = &sink->text;
-    bool done = !text->failed && fwrite(text->data ? text->data : "", 1, text->size, sink->stream) == text->size;
-    sink->text.size = 0;
-    return done;
-}
-
-static pc_code write_all(const pc_comparison *c, FILE *stream, pc_error *error) {
-    pc_number_scope scope = {0};
-    pc_compare_sink sink = {.stream = stream};
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    errno = 0;
-    bool done = c->options->format == PC_FORMAT_TABLE ? pc_compare_table(c, &sink) : pc_compare_rows(c, &sink);
-    done = done && fflush(stream) == 0;
-    int cause = errno;
-    bool starved = sink.text.failed;
-    pc_number_scope_leave(&scope);
-    pc_text_free(&sink.text);
-    if (done) return PC_OK;
-    if (starved) return pc_error_no_memory(error);
-    return pc_error_set(error, PC_ERROR_IO, "cannot write what differs: %s", cause ? strerror(cause) : "stream error");
+static bool write_as(void *context, pc_text *text, FILE *stream) {
+    const pc_comparison *c = context;
+    return c->options->format == PC_FORMAT_TABLE ? pc_compare_table(c, text, stream) : pc_compare_rows(c, text, stream);
 }
 
 pc_code pc_compare(const pc_run_row *a, int64_t a_count, const pc_run_row *b, int64_t b_count,
                    const pc_compare_options *options, FILE *stream, pc_compare_summary *summary, pc_error *error) {
     pc_comparison c;
     pc_code code = pc_comparison_make(a, a_count, b, b_count, options, &c, error);
-    if (!code) code = write_all(&c, stream, error);
+    if (!code) code = pc_stream_text_write(write_as, &c, "what differs", stream, error);
     if (!code) *summary = c.summary;
     pc_comparison_free(&c);
     return code;

@@ -60,18 +60,9 @@ bool pc_comparison_has_choice(const pc_comparison *c);
 bool pc_comparison_has_one_scenario(const pc_comparison *c);
 void pc_compare_add_label(pc_text *cell, const pc_run_row *row, bool with_scenario);
 
-/* Text on its way to a stream: it is added to `text`, and pc_compare_flush hands it over, so that memory does not grow
- * with the differences. */
-typedef struct pc_compare_sink {
-    pc_text text;
-    FILE *stream;
-} pc_compare_sink;
-
-/* False if the stream fails or memory was short. */
-PC_MUST_USE bool pc_compare_flush(pc_compare_sink *sink);
-
-/* What differs as a table for people, and as CSV or JSON. Call them within a number scope; false as above. */
-PC_MUST_USE bool pc_compare_table(const pc_comparison *c, pc_compare_sink *sink);
-PC_MUST_USE bool pc_compare_rows(const pc_comparison *c, pc_compare_sink *sink);
+/* What differs as a table for people, and as CSV or JSON, by way of `text`, which is empty. Call them within a number
+ * scope; false if the stream fails or memory was short. */
+PC_MUST_USE bool pc_compare_table(const pc_comparison *c, pc_text *text, FILE *stream);
+PC_MUST_USE bool pc_compare_rows(const pc_comparison *c, pc_text *text, FILE *stream);
 
 #endif

@@ -1,4 +1,5 @@
 #include "results/compare_private.h"
+#include "results/stream_text.h"
 #include "results/table_private.h"
 
 #include <inttypes.h>
@@ -71,15 +72,16 @@ static void add_row(pc_text *text, const row_format *format, const compare_row *
 
 typedef struct row_writer {
     const row_format *format;
-    pc_compare_sink *sink;
+    pc_text *text;
+    FILE *stream;
     int64_t count;
 } row_writer;
 
 static bool write_row(row_writer *writer, const compare_row *row) {
-    if (writer->format == &json && writer->count > 0) pc_text_add(&writer->sink->text, ",", 1);
-    add_row(&writer->sink->text, writer->format, row);
+    if (writer->format == &json && writer->count > 0) pc_text_add(writer->text, ",", 1);
+    add_row(writer->text, writer->format, row);
     writer->count++;
-    return pc_compare_flush(writer->sink);
+    return pc_stream_text_flush(writer->text, writer->stream);
 }
 
 static bool write_differences(const pc_comparison *c, row_writer *writer) {
@@ -108,11 +110,11 @@ static bool write_lonely(const pc_comparison *c, row_writer *writer) {
     return true;
 }
 
-bool pc_compare_rows(const pc_comparison *c, pc_compare_sink *sink) {
+bool pc_compare_rows(const pc_comparison *c, pc_text *text, FILE *stream) {
     bool is_json = c->options->format == PC_FORMAT_JSON;
-    row_writer writer = {.format = is_json ? &json : &csv, .sink = sink};
-    pc_text_printf(&sink->text, "%s", is_json ? "[" : "scenario,name,column,a,b,difference,relative\n");
+    row_writer writer = {.format = is_json ? &json : &csv, .text = text, .stream = stream};
+    pc_text_printf(text, "%s", is_json ? "[" : "scenario,name,column,a,b,difference,relative\n");
     if (!write_differences(c, &writer) || !write_lonely(c, &writer)) return false;
-    if (is_json) pc_text_printf(&sink->text, "%s]\n", writer.count > 0 ? "\n" : "");
-    return pc_compare_flush(sink);
+    if (is_json) pc_text_printf(text, "%s]\n", writer.count > 0 ? "\n" : "");
+    return pc_stream_text_flush(text, stream);
 }

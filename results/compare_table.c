@@ -1,4 +1,5 @@
 #include "results/compare_private.h"
+#include "results/stream_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -179,7 +180,7 @@ static void set_difference(grid *g, const pc_comparison *c, pc_difference at, bo
 }
 
 /* Goes over the lines twice: only then is it known how wide they are. */
-static bool write_differences(const pc_comparison *c, pc_compare_sink *sink, bool with_scenario) {
+static bool write_differences(const pc_comparison *c, pc_text *text, FILE *stream, bool with_scenario) {
     static const char *const heads[] = {"run", "column", "a", "b", "difference"};
     static const bool is_right[] = {false, false, true, true, true};
     const bool shows_all = c->options->all || c->difference_count <= LINES_MAX;
@@ -190,18 +191,18 @@ static bool write_differences(const pc_comparison *c, pc_compare_sink *sink, boo
     for (int print = 0; print < 2; print++) {
         pc_difference at = PC_DIFFERENCE_START;
         int64_t last = -1;
-        if (print) grid_print_head(&g, &sink->text);
+        if (print) grid_print_head(&g, text);
         for (int64_t line = 0; line < most && going && pc_difference_next(c, &at); line++, last = at.row) {
             set_difference(&g, c, at, at.row != last, with_scenario);
             if (print)
-                grid_print(&g, &sink->text), going = pc_compare_flush(sink);
+                grid_print(&g, text), going = pc_stream_text_flush(text, stream);
             else
                 grid_measure(&g);
         }
     }
     grid_free(&g);
     if (c->difference_count > most)
-        pc_text_printf(&sink->text, "%" PRId64 " more differences are left out; --all shows them\n",
+        pc_text_printf(text, "%" PRId64 " more differences are left out; --all shows them\n",
                        c->difference_count - most);
     return going;
 }
@@ -326,19 +327,19 @@ static void add_sum(const pc_comparison *c, pc_text *text, int64_t columns) {
     pc_text_add(text, "\n", 1);
 }
 
-bool pc_compare_table(const pc_comparison *c, pc_compare_sink *sink) {
+bool pc_compare_table(const pc_comparison *c, pc_text *text, FILE *stream) {
     const bool with_scenario = !pc_comparison_has_one_scenario(c);
     bool any_twice;
     int64_t columns = differing_columns(c, &any_twice);
-    add_versions(c->options, &sink->text);
-    if (columns > 0 || c->summary.only_a > 0 || c->summary.only_b > 0) add_files(c, &sink->text);
+    add_versions(c->options, text);
+    if (columns > 0 || c->summary.only_a > 0 || c->summary.only_b > 0) add_files(c, text);
     if (columns > 0) {
-        pc_text_add(&sink->text, "\n", 1);
-        if (!write_differences(c, sink, with_scenario)) return false;
+        pc_text_add(text, "\n", 1);
+        if (!write_differences(c, text, stream, with_scenario)) return false;
     }
-    if (any_twice) add_columns(c, &sink->text, with_scenario);
-    add_lonely(c, &sink->text, true, with_scenario);
-    add_lonely(c, &sink->text, false, with_scenario);
-    add_sum(c, &sink->text, columns);
-    return pc_compare_flush(sink);
+    if (any_twice) add_columns(c, text, with_scenario);
+    add_lonely(c, text, true, with_scenario);
+    add_lonely(c, text, false, with_scenario);
+    add_sum(c, text, columns);
+    return pc_stream_text_flush(text, stream);
 }

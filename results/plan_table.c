@@ -4,9 +4,9 @@
 #include "results/columns.h"
 #include "results/plan_cells.h"
 #include "results/plan_private.h"
+#include "results/stream_text.h"
 #include "results/table_private.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -356,29 +356,21 @@ pc_table_extras pc_plan_extras(const pc_plan_report *report) {
 
 /* ---- all formats ---- */
 
-static bool write_csv(const pc_plan_report *report, pc_text *text, FILE *stream) {
-    add_csv(report, text);
-    return pc_table_flush(text, stream);
-}
+/* A report in one format. */
+typedef struct plan_job {
+    const pc_plan_report *report;
+    pc_format format;
+} plan_job;
 
-static bool write_json(const pc_plan_report *report, pc_text *text, FILE *stream) {
-    add_json(report, text);
-    return pc_table_flush(text, stream);
+static bool write_as(void *context, pc_text *text, FILE *stream) {
+    const plan_job *job = context;
+    if (job->format == PC_FORMAT_TABLE) return pc_plan_text_write(job->report, text, stream);
+    if (job->format == PC_FORMAT_CSV) add_csv(job->report, text);
+    if (job->format == PC_FORMAT_JSON) add_json(job->report, text);
+    return pc_stream_text_flush(text, stream);
 }
 
 pc_code pc_plan_table_write(const pc_plan_report *report, pc_format format, FILE *stream, pc_error *error) {
-    static bool (*const writers[])(const pc_plan_report *, pc_text *, FILE *) = {
-        [PC_FORMAT_TABLE] = pc_plan_text_write, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
-    pc_text text = {0};
-    pc_number_scope scope = {0};
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    errno = 0;
-    bool done = writers[format](report, &text, stream) && fflush(stream) == 0;
-    int cause = errno;
-    bool starved = text.failed;
-    pc_number_scope_leave(&scope);
-    pc_text_free(&text);
-    if (done) return PC_OK;
-    if (starved) return pc_error_no_memory(error);
-    return pc_error_set(error, PC_ERROR_IO, "cannot write the plans: %s", cause ? strerror(cause) : "stream error");
+    plan_job job = {report, format};
+    return pc_stream_text_write(write_as, &job, "the plans", stream, error);
 }

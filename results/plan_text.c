@@ -2,6 +2,7 @@
 #include "engine/numbers.h"
 #include "results/lines.h"
 #include "results/plan_private.h"
+#include "results/stream_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -443,5 +444,5 @@ bool pc_plan_text_write(const pc_plan_report *report, pc_text *text, FILE *strea
     if (is_chosen && !write_chosen(report, text, stream)) return false;
     if (report->count > 0 && !is_chosen) pc_plan_table_add(report, text);
     add_below(report, text);
-    return pc_table_flush(text, stream);
+    return pc_stream_text_flush(text, stream);
 }

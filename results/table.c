@@ -1,10 +1,10 @@
 #include "results/table.h"
 
 #include "results/columns.h"
+#include "results/stream_text.h"
 #include "results/table_private.h"
 #include "storage/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -82,12 +82,6 @@ static void add_json_row(pc_text *line, const pc_column_choice *choice, const pc
 
 /* --- all formats --- */
 
-bool pc_table_flush(pc_text *text, FILE *stream) {
-    bool done = !text->failed && fwrite(text->data ? text->data : "", 1, text->size, stream) == text->size;
-    text->size = 0;
-    return done;
-}
-
 const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index) {
     rows->index = index;
     rows->code = rows->source(rows->context, index, &rows->row, rows->error);
@@ -96,48 +90,52 @@ const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index) {
 
 static bool write_csv(pc_table_rows *rows, pc_text *line, FILE *stream) {
     add_csv_header(line, rows->look->columns);
-    bool going = pc_table_flush(line, stream);
+    bool going = pc_stream_text_flush(line, stream);
     for (int64_t i = 0; i < rows->count && going; i++) {
         const pc_run_row *row = pc_table_row(rows, i);
         if (!row) return false;
         add_csv_row(line, rows->look->columns, row);
-        going = pc_table_flush(line, stream);
+        going = pc_stream_text_flush(line, stream);
     }
     return going;
 }
 
 static bool write_json(pc_table_rows *rows, pc_text *line, FILE *stream) {
     pc_text_add(line, "[", 1);
-    bool going = pc_table_flush(line, stream);
+    bool going = pc_stream_text_flush(line, stream);
     for (int64_t i = 0; i < rows->count && going; i++) {
         const pc_run_row *row = pc_table_row(rows, i);
         if (!row) return false;
         add_json_row(line, rows->look->columns, row, i == 0);
-        going = pc_table_flush(line, stream);
+        going = pc_stream_text_flush(line, stream);
     }
     pc_text_printf(line, "%s]\n", rows->count > 0 ? "\n" : "");
-    return going && pc_table_flush(line, stream);
+    return going && pc_stream_text_flush(line, stream);
+}
+
+/* All rows in one format. */
+typedef struct table_job {
+    pc_table_rows rows;
+    pc_format format;
+} table_job;
+
+static bool write_as(void *context, pc_text *text, FILE *stream) {
+    table_job *job = context;
+    if (job->format == PC_FORMAT_CSV) return write_csv(&job->rows, text, stream);
+    if (job->format == PC_FORMAT_JSON) return write_json(&job->rows, text, stream);
+    return pc_table_text_write(&job->rows, text, stream);
 }
 
 pc_code pc_table_write_from(pc_table_source *source, void *context, int64_t count, pc_format format,
                             const pc_table_look *look, FILE *stream, pc_error *error) {
     static const pc_table_look plain;
-    static bool (*const writers[])(pc_table_rows *, pc_text *, FILE *) = {
-        [PC_FORMAT_TABLE] = pc_table_text_write, [PC_FORMAT_CSV] = write_csv, [PC_FORMAT_JSON] = write_json};
-    pc_table_rows rows = {
-        .source = source, .context = context, .count = count, .look = look ? look : &plain, .error = error};
-    pc_text text = {0};
-    pc_number_scope scope = {0};
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    errno = 0;
-    bool done = writers[format](&rows, &text, stream) && fflush(stream) == 0;
-    int cause = errno;
-    bool starved = text.failed;
-    pc_number_scope_leave(&scope);
-    pc_text_free(&text);
-    if (done || rows.code) return rows.code;
-    if (starved) return pc_error_no_memory(error);
-    return pc_error_set(error, PC_ERROR_IO, "cannot write the table: %s", cause ? strerror(cause) : "stream error");
+    table_job job = {
+        .rows = {.source = source, .context = context, .count = count, .look = look ? look : &plain, .error = error},
+        .format = format};
+    pc_error why = {0};
+    pc_code code = pc_stream_text_write(write_as, &job, "the table", stream, &why);
+    if (job.rows.code) return job.rows.code;
+    return code ? pc_error_copy(error, &why) : PC_OK;
 }
 
 static pc_code copy_row(void *context, int64_t index, pc_run_row *row, pc_error *error) {

@@ -40,12 +40,8 @@ typedef struct pc_table_rows {
 /* Row `index`, until the next is asked for; NULL if it could not be read. */
 const pc_run_row *pc_table_row(pc_table_rows *rows, int64_t index);
 
-/* Sends the text on its way and empties it, so that memory does not grow with the rows; false if it had failed, or
- * the stream fails. */
-PC_MUST_USE bool pc_table_flush(pc_text *text, FILE *stream);
-
-/* Writes the table, by way of `text`, which is empty. Call it within a number scope; false as above, or where a row
- * could not be read. */
+/* Writes the table, by way of `text`, which is empty. Call it within a number scope; false if the text or the stream
+ * fails, or where a row could not be read. */
 PC_MUST_USE bool pc_table_text_write(pc_table_rows *rows, pc_text *text, FILE *stream);
 
 /* Adds what the row has in the column as a cell of a CSV, and as a JSON value; nothing and null where it is not

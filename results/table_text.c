@@ -1,5 +1,6 @@
 /* The table of runs for people, as lines. */
 #include "results/lines.h"
+#include "results/stream_text.h"
 #include "results/table_layout.h"
 
 #include <inttypes.h>
@@ -169,7 +170,7 @@ static bool write_rows(const pc_table_layout *table, pc_text *text, pc_text *cel
         const pc_run_row *row = pc_table_row(table->rows, i);
         if (!row) return false;
         add_row(table, text, cell, row);
-        if (cell->failed || !pc_table_flush(text, stream)) return false;
+        if (cell->failed || !pc_stream_text_flush(text, stream)) return false;
     }
     return true;
 }
@@ -195,7 +196,7 @@ static bool write_messages(const pc_table_layout *table, pc_text *text, FILE *st
         pc_text_printf(text, "%s", any ? "" : "\n");
         add_message(table, text, row);
         any = true;
-        if (!pc_table_flush(text, stream)) return false;
+        if (!pc_stream_text_flush(text, stream)) return false;
     }
     return true;
 }
@@ -238,5 +239,5 @@ bool pc_table_text_write(pc_table_rows *rows, pc_text *text, FILE *stream) {
     text->failed = text->failed || cell.failed;
     pc_table_layout_free(&table);
     pc_text_free(&cell);
-    return going && pc_table_flush(text, stream);
+    return going && pc_stream_text_flush(text, stream);
 }

@@ -20,9 +20,7 @@ pc_code pc_score_make_groups(pc_score *score, pc_error *error);
 
 /* ---- as text ---- */
 
-/* Writes what the text has, and empties it; false where that fails, or memory was short. */
-bool pc_score_flush(pc_text *text, FILE *stream);
-
+/* The table for people, within a number scope; false if the text or the stream fails. */
 bool pc_score_text_write(const pc_score *score, pc_text *text, FILE *stream);
 
 /* The columns of sums, missing, pairs and groups, each with its fields: what JSON and files walk. */

@@ -1,19 +1,12 @@
 #include "results/score/score_table.h"
 
 #include "results/score/score_private.h"
+#include "results/stream_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 enum { TEXT_MOST = 512 };
-
-bool pc_score_flush(pc_text *text, FILE *stream) {
-    bool done = !text->failed && fwrite(text->data ? text->data : "", 1, text->size, stream) == text->size;
-    text->size = 0;
-    return done;
-}
 
 /* ---- cells ---- */
 
@@ -70,10 +63,10 @@ static void add_csv_row(const pc_score *score, const pc_score_row *row, pc_text 
 
 static bool write_csv(const pc_score *score, pc_text *text, FILE *stream) {
     add_csv_header(score, text);
-    bool going = pc_score_flush(text, stream);
+    bool going = pc_stream_text_flush(text, stream);
     for (int64_t i = 0; i < score->count && going; i++) {
         add_csv_row(score, &score->rows[i], text);
-        going = pc_score_flush(text, stream);
+        going = pc_stream_text_flush(text, stream);
     }
     return going;
 }
@@ -121,33 +114,30 @@ static bool write_json(const pc_score *score, pc_text *text, FILE *stream) {
     for (int64_t i = 0; i < score->count && going; i++) {
         pc_text_printf(text, "%s\n    ", i ? "," : "");
         add_json_row(score, &score->rows[i], text);
-        going = pc_score_flush(text, stream);
+        going = pc_stream_text_flush(text, stream);
     }
     pc_text_printf(text, "%s]", score->count ? "\n  " : "");
     for (int part = 0; part < PC_SCORE_PARTS; part++) add_json_part(score, part, text);
     pc_text_printf(text, "\n}\n");
-    return going && pc_score_flush(text, stream);
+    return going && pc_stream_text_flush(text, stream);
 }
 
 /* ---- all formats ---- */
 
-static bool write_as(const pc_score *score, pc_format format, pc_text *text, FILE *stream) {
-    if (format == PC_FORMAT_CSV) return write_csv(score, text, stream);
-    if (format == PC_FORMAT_JSON) return write_json(score, text, stream);
-    return pc_score_text_write(score, text, stream);
+/* Scores in one format. */
+typedef struct score_job {
+    const pc_score *score;
+    pc_format format;
+} score_job;
+
+static bool write_as(void *context, pc_text *text, FILE *stream) {
+    const score_job *job = context;
+    if (job->format == PC_FORMAT_CSV) return write_csv(job->score, text, stream);
+    if (job->format == PC_FORMAT_JSON) return write_json(job->score, text, stream);
+    return pc_score_text_write(job->score, text, stream);
 }
 
 pc_code pc_score_table_write(const pc_score *score, pc_format format, FILE *stream, pc_error *error) {
-    pc_text text = {0};
-    pc_number_scope scope = {0};
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    errno = 0;
-    bool done = write_as(score, format, &text, stream) && fflush(stream) == 0;
-    int cause = errno;
-    bool starved = text.failed;
-    pc_number_scope_leave(&scope);
-    pc_text_free(&text);
-    if (done) return PC_OK;
-    if (starved) return pc_error_no_memory(error);
-    return pc_error_set(error, PC_ERROR_IO, "cannot write the scores: %s", cause ? strerror(cause) : "stream error");
+    score_job job = {score, format};
+    return pc_stream_text_write(write_as, &job, "the scores", stream, error);
 }

@@ -1,6 +1,7 @@
 /* Scored runs for people: the rows that were asked, what they come to, what is missing, pairs and groups. */
 #include "results/lines.h"
 #include "results/score/score_private.h"
+#include "results/stream_text.h"
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
@@ -84,7 +85,7 @@ static bool write_table(const pc_score *score, const column *columns, int column
                             PC_INK_PLAIN);
         pc_line_end(&line);
         text->failed = text->failed || cell.failed;
-        going = pc_score_flush(text, stream);
+        going = pc_stream_text_flush(text, stream);
     }
     pc_text_free(&cell);
     return going;
@@ -409,5 +410,5 @@ static bool write_groups(const pc_score *score, pc_text *text, FILE *stream) {
 bool pc_score_text_write(const pc_score *score, pc_text *text, FILE *stream) {
     return write_rows(score, text, stream) && write_all_sums(score, text, stream) &&
            write_missing(score, text, stream) && write_pairs(score, text, stream) &&
-           write_groups(score, text, stream) && pc_score_flush(text, stream);
+           write_groups(score, text, stream) && pc_stream_text_flush(text, stream);
 }
