@@ -43,6 +43,18 @@ struct pipecast_results {
     const pipecast_plan *planned_by; /* whose answer that is; it may be gone */
 };
 
+/* Who looks on while a sweep or a score runs; each function NULL where nobody does. */
+typedef struct api_watcher {
+    pipecast_progress *progress;
+    pipecast_stop *stop;
+    pipecast_warn *warn;
+    void *context;
+} api_watcher;
+
+/* In sweep.c: tell the watcher, which `watcher` is, and ask it. */
+void api_watcher_warn(void *watcher, const char *text);
+bool api_watcher_is_stopped(void *watcher);
+
 struct pipecast_schedule {
     pc_schedule schedule;
     struct api_made_schedule *made; /* how it was made by options, which then owns the schedule; else NULL */

@@ -339,20 +339,11 @@ int pipecast_schedule_check(const pipecast_schedule *schedule, pipecast_error *e
 
 /* ---- its replay ---- */
 
-static pc_unit_shape shape_of(const pc_schedule *schedule) {
-    return (pc_unit_shape){.devices = schedule->devices,
-                           .microbatches = schedule->microbatches,
-                           .chunks = schedule->chunks,
-                           .placement = schedule->placement,
-                           .recomputes = pc_schedule_has(schedule, PC_PASS_R),
-                           .barriers = schedule->barriers};
-}
-
 static pc_code run_at(const pc_schedule *schedule, const pipecast_costs *costs, pipecast_replay *replay,
                       pc_error *error) {
     static const pc_replay_options how = {.with_trace = true};
     scaled_costs scaled = {.time_unit_ps = 0.0};
-    pc_unit_shape shape = shape_of(schedule);
+    pc_unit_shape shape = pc_unit_shape_of(schedule);
     pc_code code = scale(costs, &shape, &scaled, error);
     if (!code) code = pc_replay_run(schedule, &scaled.costs, &how, &replay->record.replay, error);
     replay->time_unit_ps = scaled.time_unit_ps;
@@ -406,7 +397,7 @@ int pipecast_schedule_bound(const pipecast_schedule *schedule, const pipecast_co
     scaled_costs scaled = {.time_unit_ps = 0.0};
     pc_time bound_ps = PC_TIME_NOT_GIVEN;
     if (schedule->made && !costs) return api_answer(api_made_bound(schedule->made, bound, &why), &why, error);
-    pc_unit_shape shape = shape_of(&schedule->schedule);
+    pc_unit_shape shape = pc_unit_shape_of(&schedule->schedule);
     pc_code code = scale(costs, &shape, &scaled, &why);
     if (!code) code = find_bound(&schedule->schedule, &scaled, &bound_ps, &why);
     if (!code) *bound = bound_ps == PC_TIME_NOT_GIVEN ? NAN : (double)bound_ps / scaled.time_unit_ps;

@@ -12,10 +12,7 @@
 struct pipecast_score {
     pc_measured measured, conditions;
     bool has_conditions, allows_outside;
-    pipecast_progress *progress;
-    pipecast_stop *stop;
-    pipecast_warn *warn;
-    void *context;
+    api_watcher watcher;
     pc_score score; /* zeroed before it ran */
     bool has_run;
 };
@@ -24,8 +21,7 @@ struct pipecast_score {
 
 /* A row that cannot be read is said when the table is loaded, before anyone can look on. */
 static void say_bad(void *context, const pc_error *error) {
-    const pipecast_score *score = context;
-    if (score->warn) score->warn(score->context, error->message);
+    api_watcher_warn(context, error->message);
 }
 
 int pipecast_score_load(const char *path, pipecast_warn *warn, void *context, pipecast_score **score,
@@ -33,9 +29,8 @@ int pipecast_score_load(const char *path, pipecast_warn *warn, void *context, pi
     pc_error why = {0};
     pipecast_score *made = pc_alloc(1, sizeof *made);
     if (!made) return api_answer(pc_error_no_memory(&why), &why, error);
-    made->warn = warn;
-    made->context = context;
-    pc_code code = pc_measured_read(path, say_bad, made, &made->measured, &why);
+    made->watcher = (api_watcher){.warn = warn, .context = context};
+    pc_code code = pc_measured_read(path, say_bad, &made->watcher, &made->measured, &why);
     if (code)
         pipecast_score_free(made);
     else
@@ -54,7 +49,7 @@ void pipecast_score_free(pipecast_score *score) {
 int pipecast_score_set_conditions(pipecast_score *score, const char *path, pipecast_error *error) {
     pc_error why = {0};
     pc_measured read = {0};
-    pc_code code = pc_measured_read(path, say_bad, score, &read, &why);
+    pc_code code = pc_measured_read(path, say_bad, &score->watcher, &read, &why);
     if (code) {
         pc_measured_free(&read);
         return api_answer(code, &why, error);
@@ -67,27 +62,14 @@ int pipecast_score_set_conditions(pipecast_score *score, const char *path, pipec
 
 void pipecast_score_watch(pipecast_score *score, pipecast_progress *progress, pipecast_stop *stop, pipecast_warn *warn,
                           void *context) {
-    score->progress = progress;
-    score->stop = stop;
-    score->warn = warn;
-    score->context = context;
+    score->watcher = (api_watcher){progress, stop, warn, context};
 }
 
 /* ---- its runs ---- */
 
 static void look_on(void *context, int64_t done, int64_t to_do) {
-    const pipecast_score *score = context;
-    if (score->progress) score->progress(score->context, done, to_do);
-}
-
-static void warn(void *context, const char *text) {
-    const pipecast_score *score = context;
-    if (score->warn) score->warn(score->context, text);
-}
-
-static bool is_stopped(void *context) {
-    const pipecast_score *score = context;
-    return score->stop && score->stop(score->context) != 0;
+    const api_watcher *watcher = context;
+    if (watcher->progress) watcher->progress(watcher->context, done, to_do);
 }
 
 static pc_code check(const pipecast_score *score, const char *const *by, size_t by_count, size_t set_count, int flags,
@@ -104,8 +86,11 @@ static pc_code check(const pipecast_score *score, const char *const *by, size_t 
 /* A profile is read by HDF5: nobody else uses it meanwhile. */
 static pc_code run(pipecast_score *score, const pc_score_request *request, const char *const *by, size_t by_count,
                    pc_error *error) {
-    const pc_score_sink sink = {
-        .context = score, .say = say_bad, .progress = look_on, .warn = warn, .is_stopped = is_stopped};
+    const pc_score_sink sink = {.context = &score->watcher,
+                                .say = say_bad,
+                                .progress = look_on,
+                                .warn = api_watcher_warn,
+                                .is_stopped = api_watcher_is_stopped};
     pc_score_free(&score->score);
     score->score = (pc_score){.count = 0};
     score->has_run = false;

@@ -14,10 +14,7 @@ struct pipecast_sweep {
     int threads;
     bool is_fresh;
     int64_t shard, shard_count;
-    pipecast_progress *progress;
-    pipecast_stop *stop;
-    pipecast_warn *warn;
-    void *context;
+    api_watcher watcher;
 };
 
 /* ---- what is wanted ---- */
@@ -90,30 +87,27 @@ int pipecast_sweep_set_shard(pipecast_sweep *sweep, int64_t shard, int64_t shard
 
 void pipecast_sweep_watch(pipecast_sweep *sweep, pipecast_progress *progress, pipecast_stop *stop, pipecast_warn *warn,
                           void *context) {
-    sweep->progress = progress;
-    sweep->stop = stop;
-    sweep->warn = warn;
-    sweep->context = context;
+    sweep->watcher = (api_watcher){progress, stop, warn, context};
 }
 
 /* ---- while it runs ---- */
 
 /* Simulations leave HDF5 to others. */
 static void look_on(void *context, const pc_sweep_progress *at) {
-    const pipecast_sweep *sweep = context;
+    const api_watcher *watcher = context;
     if (at->phase == PC_SWEEP_BEGINS) api_unlock();
-    if (at->phase != PC_SWEEP_WRITES && sweep->progress) sweep->progress(sweep->context, at->done, at->to_do);
+    if (at->phase != PC_SWEEP_WRITES && watcher->progress) watcher->progress(watcher->context, at->done, at->to_do);
     if (at->phase == PC_SWEEP_WRITES) api_lock();
 }
 
-static void warn(void *context, const char *text) {
-    const pipecast_sweep *sweep = context;
-    if (sweep->warn) sweep->warn(sweep->context, text);
+void api_watcher_warn(void *watcher, const char *text) {
+    const api_watcher *of = watcher;
+    if (of->warn) of->warn(of->context, text);
 }
 
-static bool is_stopped(void *context) {
-    const pipecast_sweep *sweep = context;
-    return sweep->stop && sweep->stop(sweep->context) != 0;
+bool api_watcher_is_stopped(void *watcher) {
+    const api_watcher *of = watcher;
+    return of->stop && of->stop(of->context) != 0;
 }
 
 /* ---- what came of it ---- */
@@ -145,9 +139,12 @@ static pc_code run(pipecast_sweep *sweep, pc_sweep **done, pc_error *error) {
                                 .shard = sweep->shard,
                                 .shard_count = sweep->shard_count,
                                 .is_fresh = sweep->is_fresh};
-    pc_sweep_sink sink = {.context = sweep, .progress = look_on, .warn = warn, .is_stopped = is_stopped};
+    pc_sweep_sink sink = {.context = &sweep->watcher,
+                          .progress = look_on,
+                          .warn = api_watcher_warn,
+                          .is_stopped = api_watcher_is_stopped};
     pc_code code = pc_sweep_run(&request, &sink, done, error);
-    if (!code) pc_sweep_warn(*done, warn, sweep);
+    if (!code) pc_sweep_warn(*done, api_watcher_warn, &sweep->watcher);
     return code;
 }
 

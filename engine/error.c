@@ -85,6 +85,12 @@ static void cut(char *to, size_t size, const char *text) {
     pc_error_make_plain(to);
 }
 
+static void format_part(char part[PC_ERROR_PARTS_SIZE], const char *format, va_list arguments) {
+    char whole[WHOLE_SIZE];
+    format_all(whole, sizeof whole, format, arguments);
+    cut(part, PC_ERROR_PARTS_SIZE, whole);
+}
+
 /* A line that grows; its room is enough for all that an error holds, and once more for its parts. */
 typedef struct line_text {
     char text[2 * PC_ERROR_PARTS_SIZE + 64];
@@ -256,14 +262,13 @@ pc_code pc_error_copy_blame(pc_error *error, const char *key, const pc_error *ca
 }
 
 void pc_error_prefix(pc_error *error, const char *format, ...) {
-    char whole[WHOLE_SIZE], prefix[PC_ERROR_PARTS_SIZE];
+    char prefix[PC_ERROR_PARTS_SIZE];
     line_text text = {.used = 0};
     va_list arguments;
     if (!error) return;
     va_start(arguments, format);
-    format_all(whole, sizeof whole, format, arguments);
+    format_part(prefix, format, arguments);
     va_end(arguments);
-    cut(prefix, sizeof prefix, whole);
     texts own = texts_of(error);
     bool has_place = own.part[PC_ERROR_PART_FILE][0] || own.part[PC_ERROR_PART_KEY][0];
     const char **outer = &own.part[has_place ? PC_ERROR_PART_AROUND : PC_ERROR_PART_WITHIN];
@@ -274,14 +279,13 @@ void pc_error_prefix(pc_error *error, const char *format, ...) {
 }
 
 void pc_error_note(pc_error *error, const char *format, ...) {
-    char whole[WHOLE_SIZE], note[PC_ERROR_PARTS_SIZE];
+    char note[PC_ERROR_PARTS_SIZE];
     line_text notes = {.used = 0};
     va_list arguments;
     if (!error) return;
     va_start(arguments, format);
-    format_all(whole, sizeof whole, format, arguments);
+    format_part(note, format, arguments);
     va_end(arguments);
-    cut(note, sizeof note, whole);
     texts own = texts_of(error);
     add(&notes, "", own.part[PC_ERROR_PART_NOTE]);
     add(&notes, "; ", note);

@@ -237,6 +237,11 @@ void pc_model_file_free(pc_model_file *file) {
     memset(file, 0, sizeof *file);
 }
 
+void pc_library_title(const pc_tree *tree, char title[PC_TITLE_SIZE]) {
+    const char *own = pc_node_find_text(tree->nodes, "title");
+    snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
+}
+
 pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_error *error) {
     pc_model_file file;
     pc_key culprit;
@@ -245,8 +250,7 @@ pc_code pc_library_load_model(const char *name, pc_library_model *model, pc_erro
     if (code) return code;
     pc_library_model made = {.seq_len = pc_setting_whole(&file.setting, PC_KEY_SEQ_LEN, -1),
                              .global_batch = pc_setting_whole(&file.setting, PC_KEY_MODEL_BATCH, -1)};
-    const char *title = pc_node_find_text(file.tree.nodes, "title");
-    snprintf(made.title, sizeof made.title, "%s", title ? title : "");
+    pc_library_title(&file.tree, made.title);
     code = pc_setting_model(&file.setting, &made.model, &culprit, error);
     if (code) pc_error_place(error, name, 0, culprit == PC_KEY_MODEL_END ? "model" : key_in_file(culprit));
     pc_model_file_free(&file);
@@ -259,8 +263,7 @@ pc_code pc_library_load_software(const char *name, char title[PC_TITLE_SIZE], pc
     pc_place place = pc_place_of_user();
     pc_code code = pc_software_file_read(name, &place, &file, error);
     if (code) return code;
-    const char *own = pc_node_find_text(file.tree.nodes, "title");
-    snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
+    pc_library_title(&file.tree, title);
     pc_model_file_free(&file);
     return PC_OK;
 }

@@ -32,6 +32,9 @@ pc_code pc_library_open(pc_library_kind kind, const char *name, const pc_place *
                         pc_library_text *text, pc_error *error);
 void pc_library_text_free(pc_library_text *text);
 
+/* The title of such a text; "" if there is none. */
+void pc_library_title(const pc_tree *tree, char title[PC_TITLE_SIZE]);
+
 /* A model's file: its keys as a setting, to be merged under what a scenario says itself. The setting borrows the texts
  * of the tree; its precision is looked up. */
 struct pc_reference;

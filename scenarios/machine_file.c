@@ -7,14 +7,25 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FROM_DEPTH_MAX = 8 }; /* of machines that say how they differ from another */
 
 /* ---- what a number in a file is, and where it goes ---- */
 
-typedef enum number_kind { RATE, BANDWIDTH, SIZE, TIME, COUNT, COUNT_OR_NONE, NUMBER, SHARE, TILE, SWITCH, POWER } number_kind;
+typedef enum number_kind {
+    RATE,
+    BANDWIDTH,
+    SIZE,
+    TIME,
+    COUNT,
+    COUNT_OR_NONE,
+    NUMBER,
+    SHARE,
+    TILE,
+    SWITCH,
+    POWER
+} number_kind;
 
 typedef struct number_rule {
     const char *path; /* as messages name it */
@@ -281,8 +292,7 @@ static pc_code read_machine(const char *name, const pc_place *place, int depth, 
     pc_code code = pc_library_open(PC_LIBRARY_MACHINES, name, place, &machine_schema, &text, error);
     if (code) return code;
     code = parse_machine(&text, depth, machine, error);
-    const char *own = pc_node_find_text(text.tree.nodes, "title");
-    if (!code && title) snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
+    if (!code && title) pc_library_title(&text.tree, title);
     pc_library_text_free(&text);
     return code;
 }

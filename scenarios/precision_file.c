@@ -159,8 +159,7 @@ static pc_code read_recipe(const char *name, const pc_place *place, int depth, p
     pc_code code = pc_library_open(PC_LIBRARY_PRECISIONS, name, place, &recipe_schema, &text, error);
     if (code) return code;
     code = parse_recipe(&text, depth, recipe, error);
-    const char *own = pc_node_find_text(text.tree.nodes, "title");
-    if (!code && title) snprintf(title, PC_TITLE_SIZE, "%s", own ? own : "");
+    if (!code && title) pc_library_title(&text.tree, title);
     pc_library_text_free(&text);
     return code;
 }

@@ -34,6 +34,13 @@ typedef struct key_walk {
     bool is_group;
 } key_walk;
 
+static void come_to(key_walk *walk, pc_schema_field field, size_t length) {
+    walk->field = field;
+    walk->key = field.path + walk->at.length;
+    walk->length = length;
+    walk->is_group = walk->key[length] == '.';
+}
+
 static bool next_key(key_walk *walk) {
     while (walk->next < walk->at.schema->count) {
         pc_schema_field field = pc_schema_field_at(walk->at.schema, walk->next++);
@@ -41,10 +48,7 @@ static bool next_key(key_walk *walk) {
         const char *key = field.path + walk->at.length;
         size_t length = strcspn(key, ".");
         if (walk->is_group && length == walk->length && strncmp(key, walk->key, length) == 0) continue;
-        walk->field = field;
-        walk->key = key;
-        walk->length = length;
-        walk->is_group = key[length] == '.';
+        come_to(walk, field, length);
         return true;
     }
     return false;
@@ -64,10 +68,7 @@ static bool find_key(const level *at, const char *word, key_walk *walk) {
         if (at->length > 0 && strncmp(field.path, at->prefix, at->length) != 0) continue;
         const char *key = field.path + at->length;
         if (*key != *word || strncmp(key, word, length) != 0 || (key[length] && key[length] != '.')) continue;
-        walk->field = field;
-        walk->key = key;
-        walk->length = length;
-        walk->is_group = key[length] == '.';
+        come_to(walk, field, length);
         return true;
     }
     return false;

@@ -8,6 +8,15 @@ static int parts_of(const pc_unit_shape *shape) {
     return pc_placement_parts(shape->placement, shape->devices, shape->chunks);
 }
 
+pc_unit_shape pc_unit_shape_of(const pc_schedule *schedule) {
+    return (pc_unit_shape){.devices = schedule->devices,
+                           .microbatches = schedule->microbatches,
+                           .chunks = schedule->chunks,
+                           .placement = schedule->placement,
+                           .recomputes = pc_schedule_has(schedule, PC_PASS_R),
+                           .barriers = schedule->barriers};
+}
+
 bool pc_unit_costs_suit(const pc_unit_costs *units, const pc_unit_shape *shape) {
     return units->part_count == 0 || units->part_count == shape->devices || units->part_count == parts_of(shape);
 }

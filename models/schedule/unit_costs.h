@@ -30,6 +30,9 @@ typedef struct pc_unit_shape {
     pc_barriers barriers;
 } pc_unit_shape;
 
+/* That of a schedule which is there. */
+pc_unit_shape pc_unit_shape_of(const pc_schedule *schedule);
+
 /* A microbatch of one chunk takes this many bytes, so that fractions of it are whole. */
 #define PC_UNIT_CHUNK_BYTES (INT64_C(1) << 32)
 

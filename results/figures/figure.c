@@ -128,6 +128,17 @@ pc_code pc_picture_draw(pc_text *script, bool is_dark, const pc_svg_notes *notes
     return draw(script, notes, find_format(path), path, error);
 }
 
+pc_code pc_picture_make(pc_picture_writer *add, const void *of, bool is_dark, const char *path, pc_error *error) {
+    pc_text script = {0};
+    pc_number_scope scope = {0};
+    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
+    add(of, path, &script);
+    pc_number_scope_leave(&scope);
+    pc_code code = pc_picture_draw(&script, is_dark, NULL, path, error);
+    pc_text_free(&script);
+    return code;
+}
+
 pc_code pc_figure_check_size(const char *path, int64_t pass_count, pc_error *error) {
     if (pass_count <= PC_FIGURE_PASSES_MAX) return PC_OK;
     return pc_error_set_file(error, PC_ERROR_INPUT, path, "%" PRId64 " passes are too many to draw, at most %d can be",

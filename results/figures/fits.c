@@ -1,6 +1,5 @@
 #include "results/figures/fits.h"
 
-#include "engine/alloc.h"
 #include "results/figures/figure.h"
 #include "results/figures/fits_choice.h"
 #include "results/figures/gnuplot.h"
@@ -11,7 +10,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { FITS_MAX = 64, KEYS_MAX = 14, WIDTH = 900, HEIGHT = 980 };
 
@@ -22,6 +20,7 @@ static const int shapes[] = {7, 9, 5, 11, 13}; /* of gnuplot's points, filled on
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 typedef struct chosen {
+    const pc_profile *profile; /* whose they are */
     const pc_fit *fit[FITS_MAX];
     int count;
 } chosen;
@@ -103,10 +102,11 @@ static void add_title(const pc_profile *profile, pc_text *script) {
     pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
-static void add_script(const pc_profile *profile, const chosen *fits, const char *path, pc_text *script) {
+static void add_script(const void *of, const char *path, pc_text *script) {
+    const chosen *fits = of;
     pc_picture_begin(script, path, WIDTH, HEIGHT);
     for (int i = 0; i < fits->count; i++) add_points(fits->fit[i], i, script);
-    add_title(profile, script);
+    add_title(fits->profile, script);
     pc_text_printf(script, PC_STYLE_TEXTS
                    "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\nset format xy '%%g'\n"
                    "set grid linecolor rgb '" PC_STYLE_GRID "'\nset key left top noenhanced samplen 1\n"
@@ -129,15 +129,8 @@ pc_code pc_figure_fits(const pc_profile *profile, const char *fit, bool is_dark,
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
     chosen x;
-    pc_number_scope scope = {0};
-    pc_text script = {0};
+    x.profile = profile;
     code = pc_fits_choose(profile, fit, x.fit, FITS_MAX, &x.count, error);
     if (!code) code = check_measured(&x, error);
-    if (code) return code;
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    add_script(profile, &x, path, &script);
-    pc_number_scope_leave(&scope);
-    code = pc_picture_draw(&script, is_dark, NULL, path, error);
-    pc_text_free(&script);
-    return code;
+    return code ? code : pc_picture_make(add_script, &x, is_dark, path, error);
 }

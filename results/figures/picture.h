@@ -46,4 +46,10 @@ double pc_picture_point_size(const char *path, double size);
  * PC_ERROR_NO_MEMORY where either text has failed. */
 pc_code pc_picture_draw(pc_text *script, bool is_dark, const pc_svg_notes *notes, const char *path, pc_error *error);
 
+/* Adds the script of a picture without notes, within a number scope. */
+typedef void pc_picture_writer(const void *of, const char *path, pc_text *script);
+
+/* Has `of` written, and draws it. */
+pc_code pc_picture_make(pc_picture_writer *add, const void *of, bool is_dark, const char *path, pc_error *error);
+
 #endif

@@ -1,17 +1,14 @@
 #include "results/figures/plan_figures.h"
 
 #include "engine/alloc.h"
-#include "engine/numbers.h"
 #include "results/figures/figure.h"
 #include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
 #include "storage/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SIDES_MOST = 256, TEXT_SIZE = 64, REASONS_MOST = 9, CELL_WIDTH = 86, CELL_HEIGHT = 34 };
@@ -173,7 +170,8 @@ static void add_heading(const map *of, const pc_picture_page *page) {
     pc_picture_add_text(page, "Tokens a second and GPU; grey: no plan", 20, 50, PC_STYLE_TEXT_FONT, false);
 }
 
-static void add_script(const map *of, const char *path, pc_text *script) {
+static void add_script(const void *plans, const char *path, pc_text *script) {
+    const map *of = plans;
     double high = of->size[1] * CELL_HEIGHT, legend = of->reasons > 0 ? (of->reasons + 1) * LINE_HEIGHT : 0;
     double wide = of->size[0] * CELL_WIDTH, width = fmax(wide + MARGIN_LEFT + MARGIN_RIGHT, WIDTH_LEAST);
     double height = MARGIN_TOP + high + 56 + legend;
@@ -199,19 +197,10 @@ static void add_script(const map *of, const char *path, pc_text *script) {
 
 pc_code pc_figure_plan_map(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error) {
     map of;
-    pc_text script = {0};
-    pc_number_scope scope = {0};
     pc_code code = pc_figure_check_path(path, error);
     if (code) return code;
     code = collect(rows, count, &of, error);
-    if (!code && pc_number_scope_enter(&scope)) {
-        add_script(&of, path, &script);
-        pc_number_scope_leave(&scope);
-        code = pc_picture_draw(&script, is_dark, NULL, path, error);
-    } else if (!code) {
-        code = pc_error_no_memory(error);
-    }
-    pc_text_free(&script);
+    if (!code) code = pc_picture_make(add_script, &of, is_dark, path, error);
     free_map(&of);
     return code;
 }

@@ -130,7 +130,8 @@ static void add_axes(const tornado *of, double height, pc_text *script) {
     pc_text_printf(script, ") scale 0 nomirror noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
-static void add_script(const tornado *of, const char *path, pc_text *script) {
+static void add_script(const void *changes, const char *path, pc_text *script) {
+    const tornado *of = changes;
     double height = MARGIN_TOP + of->count * BAR_HEIGHT + BELOW;
     char line[3 * PC_LABEL_SIZE];
     pc_picture_begin(script, path, WIDTH, height);
@@ -152,15 +153,7 @@ static void add_script(const tornado *of, const char *path, pc_text *script) {
 
 pc_code pc_figure_plan_changes(const pc_run_row *rows, int64_t count, bool is_dark, const char *path, pc_error *error) {
     tornado of;
-    pc_text script = {0};
-    pc_number_scope scope = {0};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = collect(rows, count, &of, error);
-    if (code) return code;
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    add_script(&of, path, &script);
-    pc_number_scope_leave(&scope);
-    code = pc_picture_draw(&script, is_dark, NULL, path, error);
-    pc_text_free(&script);
-    return code;
+    return code ? code : pc_picture_make(add_script, &of, is_dark, path, error);
 }

@@ -127,7 +127,14 @@ static void add_title(const pc_profile *profile, bool is_cut, pc_text *script) {
     pc_text_printf(script, " noenhanced textcolor rgb '" PC_STYLE_INK "'\n");
 }
 
-static void add_script(const pc_profile *profile, const pc_rates *rates, const char *path, pc_text *script) {
+typedef struct drawn_rates {
+    const pc_profile *profile;
+    pc_rates rates;
+} drawn_rates;
+
+static void add_script(const void *of, const char *path, pc_text *script) {
+    const drawn_rates *drawn = of;
+    const pc_rates *rates = &drawn->rates;
     int columns = rates->panels < COLUMNS ? rates->panels : COLUMNS, rows = (rates->panels + columns - 1) / columns;
     pc_picture_begin(script, path, columns * PANEL_WIDTH, rows * PANEL_HEIGHT + TITLE_HEIGHT);
     for (int i = 0; i < rates->series_count; i++) {
@@ -135,7 +142,7 @@ static void add_script(const pc_profile *profile, const pc_rates *rates, const c
         add_points(&rates->series[i], i, unit, script);
         add_line(&rates->series[i], i, unit, script);
     }
-    add_title(profile, rates->is_cut, script);
+    add_title(drawn->profile, rates->is_cut, script);
     pc_text_printf(script, PC_STYLE_TEXTS "set border 3 linecolor rgb '" PC_STYLE_AXIS "'\nset tics nomirror out\n"
                                           "set grid linecolor rgb '" PC_STYLE_GRID
                                           "'\nset key noenhanced Left reverse samplen 1 spacing 0.9\n"
@@ -146,21 +153,12 @@ static void add_script(const pc_profile *profile, const pc_rates *rates, const c
 
 pc_code pc_figure_rates(const pc_profile *profile, const char *fit, bool is_dark, const char *path, pc_error *error) {
     pc_rates_fits fits;
-    pc_rates rates;
-    pc_text script = {0};
-    pc_number_scope scope = {0};
+    drawn_rates drawn = {.profile = profile};
     pc_code code = pc_figure_check_path(path, error);
     if (!code) code = pc_fits_choose(profile, fit, fits.fit, PC_RATES_FITS, &fits.count, error);
-    if (!code) code = pc_rates_make(&fits, &rates, error);
+    if (!code) code = pc_rates_make(&fits, &drawn.rates, error);
     if (code) return code;
-    if (pc_number_scope_enter(&scope)) {
-        add_script(profile, &rates, path, &script);
-        pc_number_scope_leave(&scope);
-        code = pc_picture_draw(&script, is_dark, NULL, path, error);
-    } else {
-        code = pc_error_no_memory(error);
-    }
-    pc_text_free(&script);
-    pc_rates_free(&rates);
+    code = pc_picture_make(add_script, &drawn, is_dark, path, error);
+    pc_rates_free(&drawn.rates);
     return code;
 }

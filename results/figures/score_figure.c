@@ -7,7 +7,6 @@
 #include "results/figures/style.h"
 #include "storage/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,28 +100,26 @@ static void add_axes(const extent *all, const char *title, pc_text *script) {
                    all->least / 1.3, all->most * 1.3, all->least / 1.3, all->most * 1.3);
 }
 
-static void add_script(const pc_score *score, const char *by, const series *chosen, const char *title, const char *path,
-                       pc_text *script) {
+typedef struct drawn_score {
+    const pc_score *score;
+    const char *by, *title;
+    series chosen;
+} drawn_score;
+
+static void add_script(const void *of, const char *path, pc_text *script) {
+    const drawn_score *drawn = of;
     pc_picture_begin(script, path, WIDTH, HEIGHT);
-    extent all = add_points(score, by, chosen, script);
-    add_axes(&all, title, script);
+    extent all = add_points(drawn->score, drawn->by, &drawn->chosen, script);
+    add_axes(&all, drawn->title, script);
     pc_text_printf(script, "plot '+' using 1:($1*0.9):($1*1.1) with filledcurves fillcolor rgb '" PC_STYLE_GRID
                            "' title 'within 10%%', x with lines linecolor rgb '" PC_STYLE_AXIS "' notitle");
-    add_series(chosen, path, script);
+    add_series(&drawn->chosen, path, script);
 }
 
 pc_code pc_figure_score(const pc_score *score, const char *by, const char *title, bool is_dark, const char *path,
                         pc_error *error) {
-    series chosen = {.count = 0};
-    pc_number_scope scope = {0};
-    pc_text script = {0};
+    drawn_score drawn = {.score = score, .by = by, .title = title};
     pc_code code = pc_figure_check_path(path, error);
-    if (!code) code = choose(score, by, &chosen, error);
-    if (code) return code;
-    if (!pc_number_scope_enter(&scope)) return pc_error_no_memory(error);
-    add_script(score, by, &chosen, title, path, &script);
-    pc_number_scope_leave(&scope);
-    code = pc_picture_draw(&script, is_dark, NULL, path, error);
-    pc_text_free(&script);
-    return code;
+    if (!code) code = choose(score, by, &drawn.chosen, error);
+    return code ? code : pc_picture_make(add_script, &drawn, is_dark, path, error);
 }

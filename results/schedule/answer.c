@@ -10,9 +10,6 @@
 #include "scenarios/block_file.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { SAMPLES_USUAL = 1000 };
 
@@ -131,15 +128,6 @@ static pc_unit_shape shape_of(const pc_schedule_request *r, const pc_generator *
                            .barriers = generator->barriers};
 }
 
-static pc_unit_shape shape_of_loaded(const pc_schedule *schedule) {
-    return (pc_unit_shape){.devices = schedule->devices,
-                           .microbatches = schedule->microbatches,
-                           .chunks = schedule->chunks,
-                           .placement = schedule->placement,
-                           .recomputes = pc_schedule_has(schedule, PC_PASS_R),
-                           .barriers = schedule->barriers};
-}
-
 static pc_code check_part_times(const pc_schedule_request *r, const pc_unit_shape *shape, pc_error *error) {
     if (pc_unit_costs_suit(&r->units, shape)) return PC_OK;
     int parts = pc_placement_parts(shape->placement, shape->devices, shape->chunks);
@@ -205,7 +193,7 @@ static pc_code make(pc_schedule_answer *a, pc_error *error) {
         if (!code) code = pc_schedule_take_slices(a, NULL, error);
         if (!code) code = load(r, &a->schedule, error);
         if (code) return code;
-        shape = shape_of_loaded(&a->schedule);
+        shape = pc_unit_shape_of(&a->schedule);
         return prepare(&shape, a, error);
     }
     pc_code code = find_generator(a, error);

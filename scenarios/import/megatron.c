@@ -37,7 +37,7 @@ enum { KNOWN = sizeof known / sizeof *known };
 
 /* ---- single arguments ---- */
 
-static bool is_nothing(const char *value) {
+bool pc_megatron_is_nothing(const char *value) {
     return strcmp(value, "None") == 0 || strcmp(value, "null") == 0;
 }
 
@@ -51,7 +51,7 @@ const pc_argument *pc_megatron_find(const pc_megatron_reader *r, const char *nam
     for (int i = r->arguments.count; i-- > 0;) {
         const pc_argument *argument = &r->arguments.list[i];
         if (pc_foreign_is_one_of(argument->name, strlen(argument->name), names))
-            return is_nothing(argument->value) ? NULL : argument;
+            return pc_megatron_is_nothing(argument->value) ? NULL : argument;
     }
     return NULL;
 }
@@ -156,7 +156,7 @@ static void take_word(pc_megatron_reader *r, const known_argument *line, const p
 static const pc_argument *find_of_line(const pc_megatron_reader *r, int line) {
     for (int i = r->arguments.count; i-- > 0;)
         if (r->arguments.list[i].known == line)
-            return is_nothing(r->arguments.list[i].value) ? NULL : &r->arguments.list[i];
+            return pc_megatron_is_nothing(r->arguments.list[i].value) ? NULL : &r->arguments.list[i];
     return NULL;
 }
 

@@ -15,7 +15,10 @@ typedef struct pc_megatron_reader {
     pc_error *error;
 } pc_megatron_reader;
 
-/* The last argument of one of the names "one|two"; NULL if there is none, or it says nothing: None, null. */
+/* None, null. */
+bool pc_megatron_is_nothing(const char *value);
+
+/* The last argument of one of the names "one|two"; NULL if there is none, or it says nothing. */
 const pc_argument *pc_megatron_find(const pc_megatron_reader *r, const char *names);
 
 /* Whether a flag is on: there, and not said to be false. */

@@ -4,7 +4,6 @@
 #include "scenarios/import/foreign.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +41,6 @@ static const char *const switches[] = {
 };
 
 enum { CHOICES = sizeof choices / sizeof *choices, SWITCHES = sizeof switches / sizeof *switches };
-
-static bool is_nothing(const char *value) {
-    return strcmp(value, "None") == 0 || strcmp(value, "null") == 0;
-}
 
 /* The first word of "[a, b]", "a b" and "'a'"; of "AttnBackend.auto" and "torch.float32", as logs have them, the last
  * part. */
@@ -116,7 +111,7 @@ pc_code pc_megatron_check_values(pc_megatron_reader *r) {
     for (int i = 0; i < r->arguments.count && !code; i++) {
         const pc_argument *argument = &r->arguments.list[i];
         size_t length = strlen(argument->name);
-        if (is_nothing(argument->value)) continue;
+        if (pc_megatron_is_nothing(argument->value)) continue;
         for (int k = 0; k < CHOICES && !code; k++)
             if (pc_foreign_is_one_of(argument->name, length, choices[k].names))
                 code = check_choice(r, &choices[k], argument);
