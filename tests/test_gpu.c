@@ -180,7 +180,8 @@ static void test_time(void **state) {
     pc_device_free(device, there);
 }
 
-int main(void) {
+/* test_gpu [PATTERN]: those of this name alone, as test_f*; a checker of memory or races slows those down that time. */
+int main(int argc, char **argv) {
     enum { SKIPPED = 77 };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fills),          cmocka_unit_test(test_memory), cmocka_unit_test(test_memory_ahead),
@@ -192,6 +193,7 @@ int main(void) {
         printf("skipped: %s\n", error.message);
         return SKIPPED;
     }
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     int failed = cmocka_run_group_tests_name("gpu", tests, NULL, NULL);
     pc_device_close(device);
     return failed;

@@ -4,6 +4,7 @@ Times there are made up (a microsecond a launch); what is held is that they arri
 
 usage: test_calibrate_emulated.py PIPECAST_EMULATED ROOT
 """
+import csv
 import json
 import os
 import subprocess
@@ -76,6 +77,24 @@ class Emulated(unittest.TestCase):
         self.assertEqual([row["schedule"] for row in again["replays"]], 2 * ["1f1b", "zb-1p"])
         self.assertEqual([row["simulated_s"] for row in again["replays"][2:]],
                          [row["simulated_s"] for row in self.shown["replays"]])
+
+    def test_a_session_replays_and_keeps_the_rows(self):
+        """bench/gpu/session.py over this command: four schedules of one stage, beside what they are forecast to take."""
+        os.mkdir(os.path.join(self.folder.name, "bin"))
+        os.symlink(PIPECAST, os.path.join(self.folder.name, "bin", "pipecast"))
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "gpu", "session.py"), "-o", "out", "--bin", "bin",
+                               "--tiny", "--steps", "replay,suite", "--profile", "p.h5"], capture_output=True, text=True,
+                              timeout=240, cwd=self.folder.name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        with open(os.path.join(self.folder.name, "out", "stages.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["schedule"] for row in rows if row["kind"] == "all"], ["1f1b", "zb-h1", "v-half", "v-min"])
+        for row in rows:
+            self.assertAlmostEqual(float(row["measured_s"]) / float(row["simulated_s"]), 1, delta=0.02)
+        with open(os.path.join(self.folder.name, "out", "steps.json")) as file:
+            steps = json.load(file)
+        self.assertTrue(steps["replay"]["result"].startswith("4 stages: time "), steps)
+        self.assertEqual(steps["suite"]["status"], "left out", "no test_gpu is there")
 
     def test_passes_scatter_as_the_kernels_did(self):
         done = run("run", "small.yaml", "--profile", "p.h5", "--samples", "5", "--jitter", "profile", "-q", "--format",
