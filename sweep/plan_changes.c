@@ -230,6 +230,7 @@ static pc_code search_anew(const change_run *of, pc_plan_row *row, pc_plan_space
         .objectives = {of->asker->request.objectives[0]},
         .objective_count = 1,
         .top = 1,
+        .crew = of->asker->request.crew,
         .progress = {.self = of->asker->request.progress.self, .is_stopped = of->asker->request.progress.is_stopped},
         .threads = of->asker->request.threads};
     pc_plan_answer answer = {.count = 0};

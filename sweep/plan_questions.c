@@ -23,6 +23,7 @@ static pc_plan_request request_of(const pc_plan_asker *asker) {
         .exhaustive = asker->request.exhaustive,
         .shard = asker->request.shard,
         .shard_count = asker->request.shard_count,
+        .crew = asker->request.crew,
         .keeper = asker->request.keeper,
         .progress = {.self = asker->request.progress.self, .is_stopped = asker->request.progress.is_stopped},
         .threads = asker->request.threads};

@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct pc_plan_asker {
     pc_plan_scenario *scenario; /* its bases have their costs */
-    pc_plan_request request;    /* its first objective, limits, threads, shard, keeper and who may stop it count; all
-                                 * variants are looked at */
+    pc_plan_request request;    /* its first objective, limits, threads, shard, crew, keeper and who may stop it count;
+                                 * all variants are looked at */
     pc_plan_shares *shares;     /* NULL: no search is in shares */
     pc_run_profiles *profiles;  /* of the runs of plans */
     bool asks_each;             /* beside a goal, whose rows are of part GOAL then */

@@ -317,6 +317,36 @@ static void test_changes(void **state) {
     close_example(&x);
 }
 
+/* Of two ranks the first, which cannot reach the other. */
+static pc_code share_nothing(void *self, pc_code code, const void *bytes, size_t size, void **all, size_t *all_size,
+                             pc_error *error) {
+    (void)code, (void)bytes, (void)size, (void)all, (void)all_size;
+    ++*(int *)self;
+    return pc_error_set(error, PC_ERROR_STOPPED, "alone");
+}
+
+/* Every search behind a question is one of all ranks: none ends without the others. */
+static void test_questions_are_of_all_ranks(void **state) {
+    (void)state;
+    static const char *const sets[] = {"plan.tp=[1, 2]", "plan.gpus=[4, 8]", "plan.deadline=1d"};
+    example x = open_example(sets, 3);
+    int asked = 0;
+    pc_plan_axis axis = pc_plan_axis_of(x.scenario, "tp");
+    const pc_plan_goal goal = {.deadline_s = 86400};
+    pc_plan_row best = best_row(&x);
+    pc_plan_asker asker = *asker_of(&x);
+    pc_plan_cells cells;
+    pc_error error;
+    asker.request.crew = (pc_plan_crew){.rank = 0, .size = 2, .share = share_nothing, .self = &asked};
+    assert_int_equal(pc_plan_ask_each(&asker, &axis, 1, PC_PLAN_PART_MAP, &cells, &error), PC_ERROR_STOPPED);
+    assert_int_equal(asked, 1);
+    assert_int_equal(pc_plan_ask_goal(&asker, &goal, &cells, &error), PC_ERROR_STOPPED);
+    assert_int_equal(asked, 2);
+    assert_int_equal(pc_plan_ask_changes(&asker, &best, true, &cells, &error), PC_ERROR_STOPPED);
+    assert_int_equal(asked, 3);
+    close_example(&x);
+}
+
 static void test_axes(void **state) {
     (void)state;
     static const struct {
@@ -351,6 +381,7 @@ int main(void) {
         cmocka_unit_test(test_batch_of_replicas),
         cmocka_unit_test(test_changes),
         cmocka_unit_test(test_axes),
+        cmocka_unit_test(test_questions_are_of_all_ranks),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
 }

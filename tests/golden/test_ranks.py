@@ -300,6 +300,17 @@ class Plans(Launched):
             self.check(*self.mpirun(ranks, *goal, "-o", "results.h5", "--jobs", str(jobs)), expected)
             self.assertEqual(self.left_behind(), set())
 
+    def test_questions(self):
+        """Rows of each, a map and what would change plan 1 are the same, for ranks and threads."""
+        pathlib.Path(self.path("plan.yaml")).write_text(PLAN.replace("1f1b-interleaved, v-adaptive", "1f1b-interleaved"))
+        asked = ("plan.yaml", "--top", "1", "--memory", "24GiB", "--each", "schedule", "--map", "tp,pp", "--sensitivity", "--anew",
+                 "--format", "json")
+        answer = self.good("plan", *asked, "-o", "alone.h5", "--jobs", "1", cwd=self.folder.name)
+        expected = answer, pathlib.Path(self.path("alone.h5")).read_bytes()
+        for ranks, jobs in ((2, 1),) if IS_QUICK else ((1, 2), (2, 1), (3, 2)):
+            self.check(*self.mpirun(ranks, *asked, "-o", "results.h5", "--jobs", str(jobs)), expected)
+            self.assertEqual(self.left_behind(), set())
+
     def test_bad_input_is_said_once(self):
         status, out, err = self.mpirun(2, "nowhere.yaml")
         self.assertEqual((status, out), (2, ""), err)
