@@ -9,7 +9,8 @@ COLUMNS = ("setting.moe_token_dispatcher_type", "setting.moe_flex_dispatcher_bac
            "setting.fp8_dot_product_attention", "setting.use_transformer_engine_op_fuser", "setting.model.layout", "setting.model.mtp_num_layers",
            "setting.model.attention", "setting.model.moe_expert_capacity_factor", "setting.model.moe_pad_expert_input_to_capacity",
            "setting.schedule", "setting.overlap.moe_expert_parallel_comm", "setting.overlap.delay_wgrad_compute",
-           "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype", "setting.moe_load")
+           "setting.main_grads_dtype", "setting.exp_avg_dtype", "setting.exp_avg_sq_dtype", "setting.moe_load",
+           "setting.moe_shared_expert_overlap", "setting.lora.rank", "setting.lora.targets")
 
 # Layers of DeepSeek-V3's and Kimi K2's parts by (pp, vp): set_deepseek_v3_pipeline_model_parallel_layout of
 # megatron/bridge/recipes/deepseek/deepseek_v3.py, and pp_layout of the H100 recipe. MTP and loss stand in the last part.
@@ -192,11 +193,24 @@ def hidden():
     return {"setting.schedule": "1f1b-interleaved-overlap", "setting.overlap.moe_expert_parallel_comm": "true", "setting.overlap.delay_wgrad_compute": "true"}
 
 
+def is_moonlight_peft(row):
+    return family_of(row) == "moonlight" and row["task"] == "peft"
+
+
+def adapts(row):
+    """moonlight_16b_peft_4gpu_h100_bf16_config (megatron/bridge/recipes/moonlight/h100/moonlight_16b.py): default_peft_config with dim 8 and these
+    targets; the dispatcher and overlap of the recipe for 2 GPUs, which it begins with. It packs SQuAD, as other recipes for fine-tuning do."""
+    if not is_moonlight_peft(row):
+        return {}
+    return {"setting.lora.rank": "8", "setting.lora.targets": "linear_q_proj,linear_kv_down_proj,linear_kv_up_proj,linear_proj",
+            "setting.moe_token_dispatcher_type": "alltoall", "setting.moe_shared_expert_overlap": "true", "setting.model.document_length": "200"}
+
+
 def steps(row):
     """DeepSeek-V3's, Kimi K2's and Moonlight's recipes have use_precision_aware_optimizer, with gradients and both moments in bf16
-    (megatron/bridge/recipes/deepseek/deepseek_v3.py, kimi, moonlight). MLPerf's pretrain.py begins with the first."""
+    (megatron/bridge/recipes/deepseek/deepseek_v3.py, kimi, moonlight), but for Moonlight's PEFT. MLPerf's pretrain.py begins with the first."""
     is_of_recipe = row["framework"] == "Megatron-Bridge" or is_mlperf(row)
-    if not is_of_recipe or family_of(row) not in ("deepseek", "kimi", "moonlight"):
+    if not is_of_recipe or family_of(row) not in ("deepseek", "kimi", "moonlight") or is_moonlight_peft(row):
         return {}
     return {f"setting.{name}_dtype": "bf16" for name in ("main_grads", "exp_avg", "exp_avg_sq")}
 
@@ -223,4 +237,4 @@ def of_mlperf(row):
 
 
 def of_row(row):
-    return {**steps(row), **parts_of(row), **predicts_more(row), **drops(row), **without_fused_attention(row), **of_bridge(row), **of_mlperf(row)}
+    return {**adapts(row), **steps(row), **parts_of(row), **predicts_more(row), **drops(row), **without_fused_attention(row), **of_bridge(row), **of_mlperf(row)}
