@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-typedef enum pc_dtype { PC_BF16, PC_FP16, PC_FP32, PC_INT32, PC_UINT8, PC_E4M3, PC_E5M2, PC_DTYPES } pc_dtype;
+typedef enum pc_dtype { PC_BF16, PC_FP16, PC_FP32, PC_INT32, PC_UINT8, PC_E4M3, PC_E5M2, PC_E8M0, PC_DTYPES } pc_dtype;
 int64_t pc_dtype_bytes(pc_dtype dtype);
 const char *pc_dtype_name(pc_dtype dtype); /* "bf16" */
 

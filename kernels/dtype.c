@@ -17,6 +17,7 @@ static const struct format {
     [PC_UINT8] = {"uint8", 1, 0, 0, UINT8_MAX},
     [PC_E4M3] = {"e4m3", 1, 4, -6, 448},
     [PC_E5M2] = {"e5m2", 1, 3, -14, 57344},
+    [PC_E8M0] = {"e8m0", 1, 1, -127, 0x1p127},
 };
 
 int64_t pc_dtype_bytes(pc_dtype dtype) {
@@ -47,8 +48,19 @@ static bool saturates(pc_dtype dtype) {
     return dtype == PC_E4M3 || dtype == PC_E5M2;
 }
 
+/* The power of two that is not above it. */
+static double round_power(const struct format *format, double value) {
+    if (isnan(value)) return value;
+    int exponent;
+    (void)frexp(value, &exponent);
+    bool is_least = value == 0 || exponent - 1 < format->least_exponent;
+    return fabs(value) >= format->largest ? format->largest
+                                          : ldexp(1, is_least ? format->least_exponent : exponent - 1);
+}
+
 double pc_dtype_round(pc_dtype dtype, double value) {
     const struct format *format = &formats[dtype];
+    if (dtype == PC_E8M0) return round_power(format, value);
     if (format->digits == 0) return round_whole(dtype, value);
     if (isnan(value) || value == 0) return value;
     double beyond = copysign(saturates(dtype) ? format->largest : INFINITY, value);
@@ -78,6 +90,8 @@ double pc_dtype_get(pc_dtype dtype, const void *address, int64_t i) {
         return (double)pc_e4m3_to_float(((const uint8_t *)address)[i]);
     case PC_E5M2:
         return (double)pc_e5m2_to_float(((const uint8_t *)address)[i]);
+    case PC_E8M0:
+        return (double)pc_e8m0_to_float(((const uint8_t *)address)[i]);
     default:
         return ((const uint8_t *)address)[i];
     }
@@ -103,6 +117,9 @@ void pc_dtype_set(pc_dtype dtype, void *address, int64_t i, double value) {
         break;
     case PC_E5M2:
         ((uint8_t *)address)[i] = pc_e5m2_from_float((float)rounded);
+        break;
+    case PC_E8M0:
+        ((uint8_t *)address)[i] = pc_e8m0_from_float((float)rounded);
         break;
     default:
         ((uint8_t *)address)[i] = (uint8_t)rounded;

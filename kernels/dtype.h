@@ -4,6 +4,8 @@
  * E4m3 has 4 bits of significand, its largest number is 448, and it has no infinity. E5m2 has 3 bits of fp16's numbers,
  * and its largest is 57344 (Micikevicius et al. 2022, arXiv 2209.05433). What is beyond the largest number of either
  * becomes that, infinity too, as in the casts of Transformer Engine and in CUDA's __NV_SATFINITE.
+ * e8m0 is an exponent alone, of scales of blocks (OCP MX 1.0): a power of two. A number becomes the largest that is not
+ * above it, without its sign, 2^-127 at the least.
  */
 #ifndef PC_KERNELS_DTYPE_H
 #define PC_KERNELS_DTYPE_H
@@ -107,6 +109,15 @@ static inline float pc_e5m2_to_float(uint8_t code) {
     uint32_t sign = (uint32_t)(code & 0x80) << 24, size = code & 0x7f;
     if (size == 0x7c) return pc_float_of_bits(sign | 0x7f800000);
     return size > 0x7c ? pc_float_of_bits(0x7fffffff) : pc_8_to_float(&pc_format_e5m2, code);
+}
+
+/* The exponent of a float, as it stands there; 0xff is NaN. */
+static inline uint8_t pc_e8m0_from_float(float value) {
+    return (uint8_t)(pc_float_bits(value) >> 23);
+}
+
+static inline float pc_e8m0_to_float(uint8_t code) {
+    return code == 0xff ? pc_float_of_bits(0x7fffffff) : pc_float_of_bits(code ? (uint32_t)code << 23 : 1u << 22);
 }
 
 /* Of element `i` at `address`. */

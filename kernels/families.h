@@ -23,6 +23,14 @@ extern const pc_kernel_family pc_family_attention_forward, pc_family_attention_b
 /* matrix products: gemm.h */
 extern const pc_kernel_family pc_family_gemm_forward, pc_family_gemm_input_gradient, pc_family_gemm_weight_gradient;
 
+/* the same in 8 bits: gemm_low.h */
+extern const pc_kernel_family pc_family_fp8_gemm_forward, pc_family_fp8_gemm_input_gradient,
+    pc_family_fp8_gemm_weight_gradient;
+extern const pc_kernel_family pc_family_fp8_block_gemm_forward, pc_family_fp8_block_gemm_input_gradient,
+    pc_family_fp8_block_gemm_weight_gradient;
+extern const pc_kernel_family pc_family_mxfp8_gemm_forward, pc_family_mxfp8_gemm_input_gradient,
+    pc_family_mxfp8_gemm_weight_gradient;
+
 /* what reads, does little and writes: memory_bound.h */
 extern const pc_kernel_family pc_family_gelu_forward, pc_family_gelu_backward;
 extern const pc_kernel_family pc_family_swiglu_forward, pc_family_swiglu_backward;

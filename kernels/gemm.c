@@ -48,6 +48,9 @@ static pc_code check_epilogue(const char *name, pc_kernel_role role, const pc_ke
 
 pc_code pc_gemm_check(pc_kernel_role role, const pc_kernel_shape *shape, pc_error *error) {
     const char *name = role_names[role];
+    if (shape->scaling != PC_LOW_NONE)
+        return pc_error_set(error, PC_ERROR_INPUT, "%s: inputs of %s; expected bf16 or fp16", name,
+                            pc_low_name(shape->scaling));
     if (shape->dtype != PC_BF16 && shape->dtype != PC_FP16)
         return pc_error_set(error, PC_ERROR_INPUT, "%s: inputs of %s; expected bf16 or fp16", name,
                             pc_dtype_name(shape->dtype));

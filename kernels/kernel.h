@@ -19,11 +19,16 @@ extern "C" {
 
 typedef enum pc_epilogue { PC_EPILOGUE_NONE, PC_EPILOGUE_BIAS, PC_EPILOGUE_BIAS_GELU } pc_epilogue;
 
+/* What products of 8 bits have a scale for: nothing (16 bits), a tensor, 128 numbers, 32 (gemm_low.h). */
+typedef enum pc_low_scaling { PC_LOW_NONE, PC_LOW_TENSOR, PC_LOW_BLOCK, PC_LOW_MX, PC_LOW_SCALINGS } pc_low_scaling;
+const char *pc_low_name(pc_low_scaling scaling); /* as profiles say it: "", "fp8", "fp8_block", "mxfp8" */
+
 /* A shape of any family; what it does not use is 0. Row-major tensors. */
 typedef struct pc_kernel_shape {
-    pc_dtype dtype;  /* PC_BF16 or PC_FP16: of activations and weights */
-    pc_dtype low;    /* casts: PC_E5M2 if that is written; else PC_E4M3 is */
-    int64_t batch;   /* GEMM: independent products; attention: sequences */
+    pc_dtype dtype;         /* PC_BF16 or PC_FP16: of activations and weights */
+    pc_dtype low;           /* 8 bits, PC_E5M2 or else PC_E4M3: casts: of what is written; products: of the gradient */
+    pc_low_scaling scaling; /* GEMM of 8 bits: that of its family */
+    int64_t batch;          /* GEMM: independent products; attention: sequences */
     int64_t m, n, k; /* GEMM: C[m,n] = A[m,k] B[k,n], FORWARD: B stored [n,k] (TN in BLAS's words), INPUT_GRADIENT: B
                       * stored [k,n] (NN), WEIGHT_GRADIENT: A stored [k,m], B stored [k,n] (NT), C fp32, added to where
                       * accumulates. Attention: m queries and n keys of a sequence, k of a head. All others: m rows
@@ -73,6 +78,14 @@ typedef enum pc_kernel_group { /* as pc_operation_kind of models/workload/operat
  */
 typedef enum pc_kernel_role { PC_KERNEL_FORWARD, PC_KERNEL_INPUT_GRADIENT, PC_KERNEL_WEIGHT_GRADIENT } pc_kernel_role;
 
+/* What a family of products of 8 bits is beside. */
+typedef struct pc_low_family {
+    pc_low_scaling scaling; /* of its shapes; profiles have it as the dtype */
+    const char *measured;   /* as which profiles have it: "gemm_forward" of fp8_gemm_forward */
+    /* Whether the device and its libraries run this family at all; PC_ERROR_INPUT says why not. */
+    pc_code (*can)(pc_device *device, pc_error *error);
+} pc_low_family;
+
 typedef struct pc_kernel_family {
     const char *name; /* "layer_norm_backward" */
     pc_kernel_group group;
@@ -90,6 +103,7 @@ typedef struct pc_kernel_family {
     void (*reference)(const pc_kernel_shape *shape, double *const *tensors);
     int64_t (*flops)(const pc_kernel_shape *shape); /* as pc_operation.flops; 0 of what is no matrix work */
     int64_t (*bytes)(const pc_kernel_shape *shape); /* read and written, each tensor once; scratch left out */
+    const pc_low_family *low;                       /* of products of 8 bits; NULL of all others */
 } pc_kernel_family;
 
 /* The table of all, in a fixed order. */

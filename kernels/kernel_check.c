@@ -269,6 +269,13 @@ static const pc_kernel_shape of_gemm[] = {
     {.batch = 1, .m = 33, .n = 48, .k = 17, .epilogue = PC_EPILOGUE_BIAS},
     {.batch = 1, .m = 64, .n = 32, .k = 8, .epilogue = PC_EPILOGUE_BIAS_GELU},
 };
+/* Multiples of what every scaling wants: a block, blocks that are not full, several. */
+static const pc_kernel_shape of_gemm_low[] = {
+    {.batch = 1, .m = 16, .n = 16, .k = 128},
+    {.batch = 1, .m = 64, .n = 48, .k = 256},
+    {.batch = 1, .m = 144, .n = 32, .k = 384, .accumulates = true},
+    {.batch = 1, .m = 32, .n = 160, .k = 640},
+};
 static const pc_kernel_shape of_attention[] = {
     {.batch = 1, .m = 16, .n = 16, .k = 64, .heads = 1, .kv_heads = 1},
     {.batch = 2, .m = 70, .n = 70, .k = 32, .heads = 2, .kv_heads = 1, .is_causal = true},
@@ -307,11 +314,20 @@ static const struct group {
     [PC_KERNEL_OPTIMIZER] = {of_optimizer, sizeof of_optimizer / sizeof *of_optimizer},
 };
 
+/* In bf16, with a gradient of either format where a tensor has one scale. */
+static void make_low(const pc_kernel_family *family, int number, pc_kernel_shape *shape) {
+    shape->dtype = PC_BF16;
+    shape->scaling = family->low->scaling;
+    shape->low = number % 2 && shape->scaling == PC_LOW_TENSOR ? PC_E5M2 : PC_E4M3;
+}
+
 bool pc_kernel_check_shape(const pc_kernel_family *family, int number, pc_kernel_shape *shape) {
-    const struct group *group = &groups[family->group];
+    static const struct group low = {of_gemm_low, sizeof of_gemm_low / sizeof *of_gemm_low};
+    const struct group *group = family->low ? &low : &groups[family->group];
     if (number < 0 || number >= 2 * group->count) return false;
     *shape = group->shapes[number / 2];
     shape->dtype = number % 2 ? PC_FP16 : PC_BF16;
+    if (family->low) make_low(family, number, shape);
     if (family->group != PC_KERNEL_GEMM) return true;
     if (family->role != PC_KERNEL_FORWARD) shape->epilogue = PC_EPILOGUE_NONE;
     if (family->role != PC_KERNEL_WEIGHT_GRADIENT) shape->accumulates = false;

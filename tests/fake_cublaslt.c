@@ -23,6 +23,9 @@ typedef struct operation {
     const void *bias;
     void *aux;
     int64_t aux_leading;
+    int8_t is_fast;
+    const void *scales[2]; /* of a and b */
+    int32_t modes[2];
 } operation;
 
 typedef struct layout {
@@ -68,7 +71,7 @@ static cublasStatus_t gone(void *object) {
 /* ---- making them ---- */
 
 size_t cublasLtGetVersion(void) {
-    return 130002;
+    return now.version ? now.version : 130002;
 }
 
 const char *cublasLtGetStatusString(cublasStatus_t status) {
@@ -112,6 +115,18 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to, cublasLtM
         return put(&of->aux, sizeof of->aux, value, size);
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
         return put(&of->aux_leading, 8, value, size);
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+        return put(&of->is_fast, 1, value, size);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
+        return put(&of->scales[0], sizeof of->scales[0], value, size);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
+        return put(&of->scales[1], sizeof of->scales[1], value, size);
+#if CUBLAS_VER_MAJOR >= 13
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+        return put(&of->modes[0], 4, value, size);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+        return put(&of->modes[1], 4, value, size);
+#endif
     default:
         return fault("an attribute of an operation that the fake does not know");
     }
@@ -201,11 +216,37 @@ static cublasStatus_t check_epilogue(const operation *of, const layout *d) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static bool is_8_bit(cudaDataType type) {
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+/* As cuBLASLt's documentation has it of Hopper: inputs along k, sizes of 16, never e5m2 twice, 128 x 128 on one side.
+ */
+static cublasStatus_t check_low(const operation *of, const layout *a, const layout *b, const layout *d) {
+    enum { BLOCKS = 5, VECTORS = 4 };
+    if (!is_8_bit(b->type)) return fault("types that do not go together");
+    if (a->type == CUDA_R_8F_E5M2 && b->type == CUDA_R_8F_E5M2) return fault("e5m2 times e5m2");
+    if (of->turned[0] != CUBLAS_OP_T || of->turned[1] != CUBLAS_OP_N) return fault("8 bits that do not lie along k");
+    if (a->rows % 16 || a->columns % 16 || b->columns % 16) return fault("8 bits of sizes that 16 does not divide");
+    if (!is_16_bit(d->type) && d->type != CUDA_R_32F) return fault("the type of the output");
+    if (of->modes[0] == BLOCKS && of->modes[1] == BLOCKS) return fault("blocks of 128 x 128 twice");
+    if (of->modes[0] >= VECTORS && (of->is_fast || a->rows % 128)) return fault("blocks of 128, and not split or full");
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t check_types(const operation *of, const layout *a, const layout *b, const layout *d) {
+    if (is_8_bit(a->type)) return check_low(of, a, b, d);
+    if (!is_16_bit(a->type) || a->type != b->type) return fault("types that do not go together");
+    if (d->type != a->type && d->type != CUDA_R_32F) return fault("the type of the output");
+    if (of->is_fast || of->scales[0] || of->scales[1]) return fault("scales of 16 bits");
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 static cublasStatus_t check_product(const operation *of, const layout *a, const layout *b, const layout *c,
                                     const layout *d) {
     if (of->compute != CUBLAS_COMPUTE_32F || of->scale != CUDA_R_32F) return fault("sums that are not fp32");
-    if (!is_16_bit(a->type) || a->type != b->type || c->type != d->type) return fault("types that do not go together");
-    if (d->type != a->type && d->type != CUDA_R_32F) return fault("the type of the output");
+    if (c->type != d->type) return fault("types that do not go together");
+    if (check_types(of, a, b, d) != CUBLAS_STATUS_SUCCESS) return CUBLAS_STATUS_INVALID_VALUE;
     if (used_columns(a, of->turned[0]) != used_rows(b, of->turned[1])) return fault("two different k");
     if (used_rows(a, of->turned[0]) != d->rows || used_columns(b, of->turned[1]) != d->columns)
         return fault("an output of another size");
@@ -288,7 +329,28 @@ typedef struct product {
 } product;
 
 static pc_dtype dtype_of(cudaDataType type) {
+    if (type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2) return type == CUDA_R_8F_E4M3 ? PC_E4M3 : PC_E5M2;
     return type == CUDA_R_16BF ? PC_BF16 : type == CUDA_R_16F ? PC_FP16 : PC_FP32;
+}
+
+/* The scale of number (row, at) of an 8-bit operand with so many rows; places as the documentation has them. */
+static double scale_at(const operation *of, int side, int64_t rows, int64_t k, int64_t row, int64_t at) {
+    const float *scales = of->scales[side];
+    int64_t parts = (k + 127) / 128, line = (parts + 3) / 4 * 4;
+    if (!scales) return 1;
+    switch (of->modes[side]) {
+    case 2: { /* VEC32_UE8M0 */
+        int64_t tiles = (k / 32 + 3) / 4, tile = row / 128 * tiles + at / 128;
+        int64_t place = 512 * tile + 16 * (row % 32) + 4 * (row / 32 % 4) + at / 32 % 4;
+        return ldexp(1, ((const uint8_t *)of->scales[side])[place] - 127);
+    }
+    case 4: /* VEC128_32F */
+        return (double)scales[at / 128 * rows + row];
+    case 5: /* BLK128x128_32F */
+        return (double)scales[row / 128 * line + at / 128];
+    default:
+        return (double)scales[0];
+    }
 }
 
 /* Element (row, column) of the matrix as it is used: columns lie behind each other. */
@@ -319,7 +381,9 @@ static void multiply(void *data) {
                 double sum = 0;
                 for (int64_t i = 0; i < k; i++)
                     sum += at(&p->a, p->from_a, p->of.turned[0], which, row, i) *
-                           at(&p->b, p->from_b, p->of.turned[1], which, i, column);
+                           scale_at(&p->of, 0, (int64_t)p->d.rows, k, row, i) *
+                           at(&p->b, p->from_b, p->of.turned[1], which, i, column) *
+                           scale_at(&p->of, 1, (int64_t)p->d.columns, k, column, i);
                 store(p, which, row, column, sum);
             }
 }
@@ -356,6 +420,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
     memcpy(&p.beta, beta, sizeof p.beta);
     now.multiplied++;
     now.last_way = way.way;
+    now.last_was_fast = of->is_fast != 0;
     now.enqueue(stream, multiply, &p, sizeof p, now.seconds[way.way]);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -21,6 +21,8 @@ typedef struct fake_cublaslt {
     int faults;      /* what the manual forbids */
     char fault[128]; /* the first of them */
     int last_way;
+    bool last_was_fast; /* fast accumulation */
+    size_t version;     /* 0: 13.0.2 */
 } fake_cublaslt;
 
 fake_cublaslt *fake_cublaslt_now(void);

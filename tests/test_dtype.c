@@ -108,6 +108,21 @@ static void test_nearest(void **state) {
     }
 }
 
+/* An exponent alone: 2^(code - 127), and of a number the power of two below it. */
+static void test_powers(void **state) {
+    (void)state;
+    for (int code = 0; code < 255; code++) {
+        uint8_t stored = (uint8_t)code, got = 0;
+        double value = pc_dtype_get(PC_E8M0, &stored, 0);
+        assert_true(value == ldexp(1, code - 127) && pc_dtype_round(PC_E8M0, value) == value);
+        pc_dtype_set(PC_E8M0, &got, 0, code < 254 ? 1.99 * value : value);
+        assert_int_equal(got, code);
+        assert_true(pc_dtype_round(PC_E8M0, -1.5 * value) == value);
+    }
+    assert_true(isnan(pc_e8m0_to_float(0xff)));
+    assert_true(pc_dtype_round(PC_E8M0, 0) == 0x1p-127 && pc_dtype_round(PC_E8M0, 1e300) == 0x1p127);
+}
+
 static void test_fills(void **state) {
     (void)state;
     enum { COUNT = 1000 };
@@ -130,8 +145,8 @@ static void test_fills(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codes),   cmocka_unit_test(test_ties),  cmocka_unit_test(test_saturates),
-        cmocka_unit_test(test_nearest), cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_codes),   cmocka_unit_test(test_ties),   cmocka_unit_test(test_saturates),
+        cmocka_unit_test(test_nearest), cmocka_unit_test(test_powers), cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests_name("dtype", tests, NULL, NULL);
 }

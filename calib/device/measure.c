@@ -143,11 +143,22 @@ static pc_code check_family(pc_measure *session, int family, double until_s, pc_
     return PC_OK;
 }
 
+/* What the device or a library cannot do is no fault of the kernel: one line for all families that it is said of. */
+static pc_code leave_out(pc_measure *session, int family, const pc_error *why, pc_error *error) {
+    session->family[family].is_out = true;
+    if (strcmp(session->left_out, why->message) == 0) return PC_OK;
+    COPY_TEXT(session->left_out, why->message);
+    return pc_measure_warn(session, error, "left out: %s", why->message);
+}
+
 static pc_code check_families(pc_measure *session, pc_error *error) {
     double until_s = pc_measure_now(session) + session->protocol.check_share * session->protocol.budget_s;
     for (int i = 0; i < session->seams.family_count; i++) {
         if (pc_measure_is_interrupted(session)) return PC_OK;
-        pc_code code = check_family(session, i, until_s, error);
+        const pc_low_family *low = session->seams.families[i]->low;
+        pc_error why = {0};
+        bool can = !low || low->can(session->device, &why) == PC_OK;
+        pc_code code = can ? check_family(session, i, until_s, error) : leave_out(session, i, &why, error);
         if (code) return code;
     }
     return PC_OK;
@@ -209,7 +220,8 @@ static pc_code measure_listed(pc_measure *session, const pc_listed_shape *listed
     }
     const pc_measured_family *family = family_of(session, listed->family);
     pc_error why = {0};
-    pc_code code = pc_measure_shape(session, listed, listed->family->name, family->check_error, &median_s, &why);
+    const char *name = listed->family->low ? listed->family->low->measured : listed->family->name;
+    pc_code code = pc_measure_shape(session, listed, name, family->check_error, &median_s, &why);
     pc_budget_learn(&session->budget, estimated_s, pc_measure_now(session) - begun_s);
     return forgive(session, listed, code, &why, error);
 }

@@ -92,8 +92,8 @@ pc_code pc_measure_launches(pc_measure *session, pc_error *error) {
 static bool is_of_tier(const pc_measure *session, const pc_kernel_measurement *measured) {
     for (int64_t i = 0; i < session->list.count && session->list.shape[i].tier == PC_SHAPE_CEILING; i++) {
         const pc_listed_shape *listed = &session->list.shape[i];
-        if (strcmp(listed->family->name, measured->kernel) == 0 && listed->shape.m == measured->m &&
-            listed->shape.n == measured->n && listed->shape.k == measured->k &&
+        if (!listed->family->low && strcmp(listed->family->name, measured->kernel) == 0 &&
+            listed->shape.m == measured->m && listed->shape.n == measured->n && listed->shape.k == measured->k &&
             strcmp(pc_dtype_name(listed->shape.dtype), measured->dtype) == 0)
             return true;
     }

@@ -175,7 +175,8 @@ static void describe_shape(const pc_kernel_family *family, const pc_kernel_shape
         [PC_EPILOGUE_NONE] = "", [PC_EPILOGUE_BIAS] = "bias", [PC_EPILOGUE_BIAS_GELU] = "bias_gelu"};
     made->kind = kind_of(family);
     made->role = role_of(family);
-    snprintf(made->dtype, sizeof made->dtype, "%s", pc_dtype_name(shape->dtype));
+    const char *dtype = family->low ? pc_low_name(family->low->scaling) : pc_dtype_name(shape->dtype);
+    snprintf(made->dtype, sizeof made->dtype, "%s", dtype);
     snprintf(made->epilogue, sizeof made->epilogue, "%s", epilogues[shape->epilogue]);
     made->is_causal = shape->is_causal;
     made->accumulates = shape->accumulates;

@@ -43,10 +43,10 @@ static int64_t bytes_of_set(const pc_kernel_family *family, const pc_kernel_shap
 
 /* Field by field: a struct's padding has no value. */
 static bool is_same_shape(const pc_kernel_shape *a, const pc_kernel_shape *b) {
-    return a->dtype == b->dtype && a->low == b->low && a->batch == b->batch && a->m == b->m && a->n == b->n &&
-           a->k == b->k && a->heads == b->heads && a->kv_heads == b->kv_heads && a->is_causal == b->is_causal &&
-           a->accumulates == b->accumulates && a->epilogue == b->epilogue && !(a->probability < b->probability) &&
-           !(a->probability > b->probability) && a->seed == b->seed;
+    return a->dtype == b->dtype && a->low == b->low && a->scaling == b->scaling && a->batch == b->batch &&
+           a->m == b->m && a->n == b->n && a->k == b->k && a->heads == b->heads && a->kv_heads == b->kv_heads &&
+           a->is_causal == b->is_causal && a->accumulates == b->accumulates && a->epilogue == b->epilogue &&
+           !(a->probability < b->probability) && !(a->probability > b->probability) && a->seed == b->seed;
 }
 
 static bool is_there(const pc_shape_list *list, const pc_kernel_family *family, const pc_kernel_shape *shape) {
@@ -126,7 +126,9 @@ static void order(pc_shape_list *list, uint64_t *random) {
 }
 
 static void add_family(pc_shape_builder *b, pc_calibrate_effort effort) {
-    if (b->family->group == PC_KERNEL_GEMM)
+    if (b->family->low)
+        pc_shapes_of_gemm_low(b, effort);
+    else if (b->family->group == PC_KERNEL_GEMM)
         pc_shapes_of_gemm(b, effort);
     else if (b->family->group == PC_KERNEL_ATTENTION)
         pc_shapes_of_attention(b, effort);
@@ -199,5 +201,6 @@ void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *shape,
     else
         snprintf(sizes, sizeof sizes, "%" PRId64 " x %" PRId64, shape->m, shape->n);
     if (shape->is_causal) snprintf(more, sizeof more, ", causal");
-    snprintf(text, (size_t)size, "%s %s %s%s", family->name, pc_dtype_name(shape->dtype), sizes, more);
+    snprintf(text, (size_t)size, "%s %s %s%s", family->name,
+             family->low ? pc_low_name(shape->scaling) : pc_dtype_name(shape->dtype), sizes, more);
 }

@@ -471,4 +471,5 @@ extern "C" const pc_kernel_family pc_family_attention_backward = {
     pc_attention_backward_reference,
     pc_attention_backward_flops,
     pc_attention_backward_bytes,
+    nullptr,
 };

@@ -219,4 +219,5 @@ extern "C" const pc_kernel_family pc_family_attention_forward = {
     pc_attention_forward_reference,
     pc_attention_forward_flops,
     pc_attention_forward_bytes,
+    nullptr,
 };

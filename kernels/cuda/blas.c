@@ -118,7 +118,35 @@ pc_gemm_choices *pc_blas_choices(pc_blas *blas) {
 /* ---- a product in the library's words ---- */
 
 static cudaDataType_t type_of(pc_dtype dtype) {
-    return dtype == PC_BF16 ? CUDA_R_16BF : dtype == PC_FP16 ? CUDA_R_16F : CUDA_R_32F;
+    switch (dtype) {
+    case PC_BF16:
+        return CUDA_R_16BF;
+    case PC_FP16:
+        return CUDA_R_16F;
+    case PC_E4M3:
+        return CUDA_R_8F_E4M3;
+    case PC_E5M2:
+        return CUDA_R_8F_E5M2;
+    default:
+        return CUDA_R_32F;
+    }
+}
+
+/* What goes in and comes out, in the library's order, and what is stored the other way round than it is needed. */
+typedef struct operands {
+    pc_dtype first, second, result;
+    bool is_first_turned, is_second_turned;
+} operands;
+
+static operands operands_of(pc_kernel_role role, const pc_kernel_shape *s) {
+    operands of = {s->dtype, s->dtype, s->dtype, role == PC_KERNEL_FORWARD, role == PC_KERNEL_WEIGHT_GRADIENT};
+    if (role == PC_KERNEL_WEIGHT_GRADIENT) of.result = PC_FP32;
+    if (s->scaling == PC_LOW_NONE) return of;
+    of.first = pc_gemm_low_dtype(role, s, PC_GEMM_B);
+    of.second = pc_gemm_low_dtype(role, s, PC_GEMM_A);
+    of.is_first_turned = true;
+    of.is_second_turned = false;
+    return of;
 }
 
 static pc_code set_operation(pc_blas *blas, pc_blas_setup *setup, cublasLtMatmulDescAttributes_t which,
@@ -145,25 +173,91 @@ static pc_code make_layout(pc_blas *blas, pc_dtype dtype, int64_t rows, int64_t 
 
 static pc_code make_layouts(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_setup *setup,
                             pc_error *error) {
-    bool is_first_turned = role == PC_KERNEL_FORWARD, is_second_turned = role == PC_KERNEL_WEIGHT_GRADIENT;
-    pc_dtype of_result = role == PC_KERNEL_WEIGHT_GRADIENT ? PC_FP32 : s->dtype;
-    pc_code code = make_layout(blas, s->dtype, is_first_turned ? s->k : s->n, is_first_turned ? s->n : s->k, s->batch,
-                               &setup->first, error);
+    operands of = operands_of(role, s);
+    pc_code code = make_layout(blas, of.first, of.is_first_turned ? s->k : s->n, of.is_first_turned ? s->n : s->k,
+                               s->batch, &setup->first, error);
     if (code == PC_OK)
-        code = make_layout(blas, s->dtype, is_second_turned ? s->m : s->k, is_second_turned ? s->k : s->m, s->batch,
-                           &setup->second, error);
-    if (code == PC_OK) code = make_layout(blas, of_result, s->n, s->m, s->batch, &setup->result, error);
+        code = make_layout(blas, of.second, of.is_second_turned ? s->m : s->k, of.is_second_turned ? s->k : s->m,
+                           s->batch, &setup->second, error);
+    if (code == PC_OK) code = make_layout(blas, of.result, s->n, s->m, s->batch, &setup->result, error);
     return code;
 }
 
-static pc_code make_operation(pc_blas *blas, pc_kernel_role role, pc_blas_setup *setup, pc_error *error) {
-    int32_t first = role == PC_KERNEL_FORWARD ? CUBLAS_OP_T : CUBLAS_OP_N;
-    int32_t second = role == PC_KERNEL_WEIGHT_GRADIENT ? CUBLAS_OP_T : CUBLAS_OP_N;
+static pc_code make_operation(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *shape, pc_blas_setup *setup,
+                              pc_error *error) {
+    operands of = operands_of(role, shape);
+    int32_t first = of.is_first_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    int32_t second = of.is_second_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     pc_code code = check(blas, blas->call.operation_create(&setup->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                          "cublasLtMatmulDescCreate", error);
     if (code == PC_OK) code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, error);
     if (code == PC_OK) code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, error);
     return code;
+}
+
+/* Headers older than cuBLAS 12.9 do not know scales of blocks: pc_blas_can says so beforehand. */
+#define HEADERS (CUBLAS_VER_MAJOR * 10000 + CUBLAS_VER_MINOR * 100 + CUBLAS_VER_PATCH)
+#if HEADERS >= 120900
+enum { KNOWS_BLOCKS = 1 };
+
+static pc_code make_scale_mode(pc_blas *blas, pc_blas_setup *setup, cublasLtMatmulDescAttributes_t which,
+                               pc_scale_layout layout, pc_error *error) {
+    static const int32_t modes[] = {[PC_SCALE_ONE] = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F,
+                                    [PC_SCALE_ROW_128] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                                    [PC_SCALE_BLOCK_128] = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+                                    [PC_SCALE_ROW_32] = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0};
+    if (layout == PC_SCALE_ONE) return PC_OK;
+    return set_operation(blas, setup, which, &modes[layout], sizeof modes[layout], error);
+}
+
+static pc_code make_scale_modes(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_setup *setup,
+                                pc_error *error) {
+    pc_scale_layout first = pc_gemm_low_layout(role, s, PC_GEMM_B), second = pc_gemm_low_layout(role, s, PC_GEMM_A);
+    pc_code code = make_scale_mode(blas, setup, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, first, error);
+    return code ? code : make_scale_mode(blas, setup, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, second, error);
+}
+#else
+enum { KNOWS_BLOCKS = 0 };
+
+static pc_code make_scale_modes(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_setup *setup,
+                                pc_error *error) {
+    (void)blas, (void)role, (void)setup;
+    if (s->scaling == PC_LOW_TENSOR) return PC_OK;
+    return pc_error_set(error, PC_ERROR_INPUT, "%s: not in these headers; expected cuBLAS 12.9 or later",
+                        pc_low_name(s->scaling));
+}
+#endif
+
+static pc_code make_scales(pc_blas *blas, pc_kernel_role role, const pc_kernel_shape *s, pc_blas_setup *setup,
+                           pc_error *error) {
+    if (!setup->has_scales) return PC_OK;
+    int8_t is_fast = pc_gemm_low_is_fast(role, s) ? 1 : 0;
+    pc_code code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &is_fast, sizeof is_fast, error);
+    return code ? code : make_scale_modes(blas, role, s, setup, error);
+}
+
+/* What cuBLAS's documentation says of cublasLtMatmul's 8-bit kernels: Ada and Hopper have one scale a tensor, Hopper
+ * alone those of 128, and what came later those of 32. */
+pc_code pc_blas_can(const pc_blas *blas, pc_low_scaling scaling, int major, int minor, pc_error *error) {
+    static const struct {
+        int least, most, library; /* compute capability, ten times; version of the library */
+        const char *words;
+    } needs[PC_LOW_SCALINGS] = {
+        [PC_LOW_TENSOR] = {89, 1000, 110800, "8.9 or later, and cuBLAS 11.8"},
+        [PC_LOW_BLOCK] = {90, 90, 120900, "9.0, and cuBLAS 12.9"},
+        [PC_LOW_MX] = {100, 1000, 120900, "10.0 or later, and cuBLAS 12.9"},
+    };
+    int capability = 10 * major + minor;
+    bool has_blocks = KNOWS_BLOCKS || scaling == PC_LOW_TENSOR;
+    if (capability >= needs[scaling].least && capability <= needs[scaling].most && has_blocks &&
+        blas->call.version() >= (size_t)needs[scaling].library)
+        return PC_OK;
+    char version[32];
+    pc_blas_version(blas, version, sizeof version);
+    return pc_error_set(error, PC_ERROR_INPUT,
+                        "products in %s: compute capability %d.%d, cuBLAS %s, headers %d.%d; expected %s or later",
+                        pc_low_name(scaling), major, minor, version, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR,
+                        needs[scaling].words);
 }
 
 /* pre lies as c does: n rows of the column-major result, which the library wants to be a multiple of 8. */
@@ -183,7 +277,9 @@ pc_code pc_blas_setup_make(pc_blas *blas, pc_kernel_role role, const pc_kernel_s
     setup->accumulates = shape->accumulates;
     setup->has_bias = shape->epilogue != PC_EPILOGUE_NONE;
     setup->has_pre = shape->epilogue == PC_EPILOGUE_BIAS_GELU;
-    pc_code code = make_operation(blas, role, setup, error);
+    setup->has_scales = shape->scaling != PC_LOW_NONE;
+    pc_code code = make_operation(blas, role, shape, setup, error);
+    if (code == PC_OK) code = make_scales(blas, role, shape, setup, error);
     if (code == PC_OK) code = make_epilogue(blas, shape, setup, error);
     if (code == PC_OK) code = make_layouts(blas, role, shape, setup, error);
     if (code != PC_OK) pc_blas_setup_free(blas, setup);
@@ -198,9 +294,18 @@ void pc_blas_setup_free(pc_blas *blas, pc_blas_setup *setup) {
     memset(setup, 0, sizeof *setup);
 }
 
-/* Where the epilogue finds bias and pre: also its choice of a way looks at how they are aligned. */
+static pc_code set_scales(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, pc_error *error) {
+    pc_code code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &tensors[PC_GEMM_B_SCALE],
+                                 sizeof(void *), error);
+    if (code != PC_OK) return code;
+    return set_operation(blas, setup, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &tensors[PC_GEMM_A_SCALE], sizeof(void *),
+                         error);
+}
+
+/* Where the epilogue finds bias and pre: also its choice of a way looks at how they are aligned. And the scales. */
 static pc_code set_addresses(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, pc_error *error) {
-    pc_code code = PC_OK;
+    pc_code code = setup->has_scales ? set_scales(blas, setup, tensors, error) : PC_OK;
+    if (code != PC_OK) return code;
     if (setup->has_bias)
         code = set_operation(blas, setup, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &tensors[PC_GEMM_BIAS], sizeof(void *),
                              error);

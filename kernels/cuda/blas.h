@@ -8,11 +8,12 @@
  *   forward          TN    [k,n], ld k, turned      [k,m], ld k
  *   input gradient   NN    [n,k], ld n              [k,m], ld k
  *   weight gradient  NT    [n,k], ld n              [m,k], ld m, turned
+ *   of 8 bits, all   TN    [k,n], ld k, turned      [k,m], ld k
  */
 #ifndef PC_KERNELS_CUDA_BLAS_H
 #define PC_KERNELS_CUDA_BLAS_H
 
-#include "kernels/gemm.h"
+#include "kernels/gemm_low.h"
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -33,13 +34,17 @@ void pc_blas_version(const pc_blas *blas, char *text, int size); /* "13.0.2" */
 typedef struct pc_gemm_choices pc_gemm_choices;
 pc_gemm_choices *pc_blas_choices(pc_blas *blas);
 
+/* Whether library and headers know products of 8 bits with such scales, and a GPU of this compute capability has units
+ * for them; PC_ERROR_INPUT says why not. */
+pc_code pc_blas_can(const pc_blas *blas, pc_low_scaling scaling, int compute_major, int compute_minor, pc_error *error);
+
 /* ---- one product ---- */
 
 /* A kind of product, ready to be enqueued with any tensors of it. */
 typedef struct pc_blas_setup {
     cublasLtMatmulDesc_t operation;
     cublasLtMatrixLayout_t first, second, result;
-    bool accumulates, has_bias, has_pre;
+    bool accumulates, has_bias, has_pre, has_scales;
 } pc_blas_setup;
 
 /* A way to compute it. */

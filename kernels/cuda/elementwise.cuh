@@ -93,6 +93,7 @@ pc_code pc_describe_family(pc_device *device, const pc_kernel_shape *shape, pc_k
         .reference = pc_reference_##name_,                                                                             \
         .flops = pc_no_flops,                                                                                          \
         .bytes = pc_##name_##_bytes,                                                                                   \
+        .low = nullptr,                                                                                                \
     }
 
 /* ---- flat kernels ---- */

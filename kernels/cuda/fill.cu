@@ -28,6 +28,14 @@ __device__ void put(const task &of, __nv_fp8_e4m3 *to, int64_t i) {
 __device__ void put(const task &of, __nv_fp8_e5m2 *to, int64_t i) {
     *to = __nv_fp8_e5m2(pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i)));
 }
+/* As e8m0: the exponent alone, without the sign. */
+struct exponent {
+    uint8_t code;
+};
+__device__ void put(const task &of, exponent *to, int64_t i) {
+    float value = pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i));
+    to->code = static_cast<uint8_t>(__float_as_uint(value) >> 23);
+}
 __device__ void put(const task &of, float *to, int64_t i) {
     *to = pc_fill_float(of.fill, of.factor, of.seed, static_cast<uint64_t>(i));
 }
@@ -85,6 +93,8 @@ void start_fill(const pc_device *device, const task &of, void *to, int64_t count
         return start<__nv_fp8_e4m3>(device, of, to, count);
     case PC_E5M2:
         return start<__nv_fp8_e5m2>(device, of, to, count);
+    case PC_E8M0:
+        return start<exponent>(device, of, to, count);
     case PC_INT32:
         return start<int32_t>(device, of, to, count);
     default:

@@ -1,5 +1,5 @@
-/* The families of kernels/gemm.h over cuBLASLt: the library names some ways to compute a product, the fastest here is
- * kept. */
+/* The families of kernels/gemm.h and gemm_low.h over cuBLASLt: the library names some ways to compute a product, the
+ * fastest here is kept. */
 #include "kernels/gemm.h"
 
 #include "engine/alloc.h"
@@ -13,23 +13,28 @@
 #include <string.h>
 
 enum { CANDIDATES = 8, TENSORS = PC_GEMM_PRE + 1 };
+_Static_assert((int)TENSORS == (int)PC_GEMM_LOW_TENSORS, "room for those of either");
 
-static int tensor_count(pc_epilogue epilogue) {
+static int tensor_count(pc_epilogue epilogue, pc_low_scaling scaling) {
+    if (scaling != PC_LOW_NONE) return PC_GEMM_LOW_TENSORS;
     return epilogue == PC_EPILOGUE_NONE ? PC_GEMM_C + 1 : epilogue == PC_EPILOGUE_BIAS ? PC_GEMM_BIAS + 1 : TENSORS;
 }
 
 /* ---- what was chosen so far ---- */
 
 /* Compared as bytes. */
-_Static_assert(sizeof(pc_gemm_key) == 4 * 8 + 5 * 4 + 4, "a key has no gaps");
+_Static_assert(sizeof(pc_gemm_key) == 4 * 8 + 5 * 4 + 12, "a key has no gaps");
 
 static pc_gemm_key key_of(pc_kernel_role role, const pc_kernel_shape *s, void *const *tensors) {
     pc_gemm_key key = {.batch = s->batch, .m = s->m, .n = s->n, .k = s->k};
-    for (int i = 0; tensors && i < tensor_count(s->epilogue); i++) key.alignment[i] = pc_blas_alignment(tensors[i]);
+    for (int i = 0; tensors && i < tensor_count(s->epilogue, s->scaling); i++)
+        key.alignment[i] = pc_blas_alignment(tensors[i]);
     key.role = (uint8_t)role;
     key.dtype = (uint8_t)s->dtype;
     key.epilogue = (uint8_t)s->epilogue;
     key.accumulates = s->accumulates;
+    key.scaling = (uint8_t)s->scaling;
+    key.low = (uint8_t)s->low;
     return key;
 }
 
@@ -79,8 +84,9 @@ static bool has_gelu_apart(const pc_gemm_choice *choice) {
 
 /* The tensors as the library gets them. */
 static void give(const pc_gemm_choice *choice, void *const *tensors, void *given[TENSORS]) {
+    int count = tensor_count((pc_epilogue)choice->key.epilogue, (pc_low_scaling)choice->key.scaling);
     memset(given, 0, TENSORS * sizeof *given);
-    for (int i = 0; i < tensor_count((pc_epilogue)choice->key.epilogue); i++) given[i] = tensors[i];
+    for (int i = 0; i < count; i++) given[i] = tensors[i];
     if (has_gelu_apart(choice)) given[PC_GEMM_C] = tensors[PC_GEMM_PRE];
 }
 
@@ -232,7 +238,8 @@ static pc_code choose_aside(pc_device *device, const pc_kernel_shape *shape, pc_
     if (!shape->accumulates) return choose(device, choice, ways, count, tensors, error);
     int64_t element = choice->key.role == PC_KERNEL_WEIGHT_GRADIENT ? 4 : 2;
     int64_t bytes = shape->batch * shape->m * shape->n * element;
-    void *aside[3] = {tensors[PC_GEMM_A], tensors[PC_GEMM_B], NULL};
+    void *aside[TENSORS];
+    give(choice, tensors, aside); /* sums have no epilogue */
     pc_code code = pc_device_allocate(device, bytes, &aside[PC_GEMM_C], error);
     if (code != PC_OK) {
         choice->way = ways[0];
@@ -247,7 +254,8 @@ static pc_code choose_aside(pc_device *device, const pc_kernel_shape *shape, pc_
 /* ---- the families ---- */
 
 static pc_code open_blas(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, pc_error *error) {
-    pc_code code = pc_gemm_check(role, shape, error);
+    bool is_low = shape->scaling != PC_LOW_NONE;
+    pc_code code = is_low ? pc_gemm_low_check(role, shape, error) : pc_gemm_check(role, shape, error);
     if (code != PC_OK) return code;
     pc_device_enter(device);
     return device->blas ? PC_OK : pc_error_copy(error, &device->blas_error);
@@ -310,6 +318,16 @@ static pc_code attributes(pc_kernel_role role, pc_device *device, const pc_kerne
     return PC_OK;
 }
 
+static pc_code can(pc_low_scaling scaling, pc_device *device, pc_error *error) {
+    const pc_device_info *info = &device->info;
+    if (!device->blas) return pc_error_copy(error, &device->blas_error);
+    return pc_blas_can(device->blas, scaling, info->compute_major, info->compute_minor, error);
+}
+
 PC_GEMM_FAMILY(forward, PC_KERNEL_FORWARD, prepare, launch, attributes);
 PC_GEMM_FAMILY(input_gradient, PC_KERNEL_INPUT_GRADIENT, prepare, launch, attributes);
 PC_GEMM_FAMILY(weight_gradient, PC_KERNEL_WEIGHT_GRADIENT, prepare, launch, attributes);
+
+PC_GEMM_LOW_FAMILIES(fp8_gemm, PC_LOW_TENSOR, can, prepare, launch, attributes);
+PC_GEMM_LOW_FAMILIES(fp8_block_gemm, PC_LOW_BLOCK, can, prepare, launch, attributes);
+PC_GEMM_LOW_FAMILIES(mxfp8_gemm, PC_LOW_MX, can, prepare, launch, attributes);

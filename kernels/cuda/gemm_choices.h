@@ -12,7 +12,8 @@ extern "C" {
 typedef struct pc_gemm_key {
     int64_t batch, m, n, k;
     uint32_t alignment[5]; /* of the tensors, in bytes; 0 of those that it has not */
-    uint8_t role, dtype, epilogue, accumulates;
+    uint8_t role, dtype, epilogue, accumulates, scaling, low;
+    uint8_t zero[6];
 } pc_gemm_key;
 
 /* What of the epilogue the library does. */

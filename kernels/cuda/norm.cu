@@ -96,6 +96,7 @@ extern "C" const pc_kernel_family pc_family_layer_norm_forward = {
     .reference = pc_layer_norm_forward_reference,
     .flops = pc_norm_flops,
     .bytes = pc_layer_norm_forward_bytes,
+    .low = nullptr,
 };
 
 extern "C" const pc_kernel_family pc_family_rms_norm_forward = {
@@ -109,4 +110,5 @@ extern "C" const pc_kernel_family pc_family_rms_norm_forward = {
     .reference = pc_rms_norm_forward_reference,
     .flops = pc_norm_flops,
     .bytes = pc_rms_norm_forward_bytes,
+    .low = nullptr,
 };

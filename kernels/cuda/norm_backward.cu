@@ -387,6 +387,7 @@ extern "C" const pc_kernel_family pc_family_layer_norm_backward = {
     .reference = pc_layer_norm_backward_reference,
     .flops = pc_norm_flops,
     .bytes = pc_layer_norm_backward_bytes,
+    .low = nullptr,
 };
 
 extern "C" const pc_kernel_family pc_family_rms_norm_backward = {
@@ -400,4 +401,5 @@ extern "C" const pc_kernel_family pc_family_rms_norm_backward = {
     .reference = pc_rms_norm_backward_reference,
     .flops = pc_norm_flops,
     .bytes = pc_rms_norm_backward_bytes,
+    .low = nullptr,
 };

@@ -135,6 +135,7 @@ extern "C" const pc_kernel_family pc_family_qkv_split = {
     .reference = pc_qkv_split_reference,
     .flops = pc_qkv_flops,
     .bytes = pc_qkv_split_bytes,
+    .low = nullptr,
 };
 
 extern "C" const pc_kernel_family pc_family_qkv_merge = {
@@ -148,4 +149,5 @@ extern "C" const pc_kernel_family pc_family_qkv_merge = {
     .reference = pc_qkv_merge_reference,
     .flops = pc_qkv_flops,
     .bytes = pc_qkv_merge_bytes,
+    .low = nullptr,
 };

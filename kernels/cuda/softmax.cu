@@ -205,6 +205,7 @@ extern "C" const pc_kernel_family pc_family_softmax_forward = {
     .reference = pc_softmax_forward_reference,
     .flops = pc_softmax_flops,
     .bytes = pc_softmax_forward_bytes,
+    .low = nullptr,
 };
 
 extern "C" const pc_kernel_family pc_family_softmax_backward = {
@@ -218,4 +219,5 @@ extern "C" const pc_kernel_family pc_family_softmax_backward = {
     .reference = pc_softmax_backward_reference,
     .flops = pc_softmax_flops,
     .bytes = pc_softmax_backward_bytes,
+    .low = nullptr,
 };

@@ -214,6 +214,7 @@ static void fill_one(void *address, pc_dtype dtype, int64_t i, pc_fill fill, dou
         break;
     case PC_E4M3:
     case PC_E5M2:
+    case PC_E8M0:
         pc_dtype_set(dtype, address, i, (double)pc_fill_float(fill, factor, seed, (uint64_t)i));
         break;
     default:
