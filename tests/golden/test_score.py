@@ -215,8 +215,15 @@ class Score(unittest.TestCase):
         self.assertIn("Measured [s]", text)
         self.assertIn("within 10%", text)
         self.assertNotIn("#171717", text.lower())
+        for name in ("table 5", "section 6.3"):  # sources that begin alike stay apart
+            self.assertIn(f"Korthikanti et al. 2022 (arXiv 2205.05198), {name}<", text)
+        self.assertNotIn("hollow", text)
+        run("score", MEASURED, "--figure", str(path), "--set", "setting.memory=10 GiB", "-q")
+        self.assertIn("hollow: called out of memory", path.read_text())
         self.score(MEASURED, "--figure", str(path), "--dark")
-        self.assertIn("#171717", path.read_text().lower())
+        dark = path.read_text().lower()
+        self.assertIn("#171717", dark)
+        self.assertNotIn("#dcdcdc", dark)  # the band's square in the legend is as dark as the band
         self.assertNotRegex(path.read_text(), r'fill="(?:black|rgb\(0,0,0\))" font-family')
         done = run("score", self.write(HEADER + "\n"), "--figure", str(path))
         self.assertEqual(done.returncode, 2)
