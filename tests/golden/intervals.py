@@ -22,6 +22,7 @@ import sys
 import typing
 
 import accuracy
+import measured_tables
 import scoreboard
 from compared import percent, signed, table
 
@@ -55,7 +56,7 @@ def model_of(text):
 
 def source_of(row):
     """Tables of one repository's releases, which repeat runs, are one source."""
-    return re.sub(r", (v24\.11 )?to v25\.\d+$", "", scoreboard.FILES[row["file"]])
+    return re.sub(r", (v24\.11 )?to v25\.\d+$", "", measured_tables.FILES[row["file"]])
 
 
 def run_of_score(row, source):
@@ -73,7 +74,7 @@ def is_learned_from(row):
 
 def is_of_training(row):
     is_whole = not re.search(r"lora|sft|peft|fine", row.get("task", ""), re.I) and "verification" not in row["file"]
-    return scoreboard.is_compared(row) and is_whole
+    return measured_tables.is_compared(row) and is_whole
 
 
 def is_mixture(row):
@@ -81,13 +82,13 @@ def is_mixture(row):
 
 
 def training_runs(pipecast, root):
-    said = scoreboard.ask(pipecast, root)
+    said = measured_tables.ask(pipecast, root)
     return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_learned_from(row)]
 
 
 def mixtures(pipecast, root):
     """Mixtures of experts, in any precision: what they are off by says nothing of dense models, nor the other way round."""
-    said = scoreboard.ask(pipecast, root)
+    said = measured_tables.ask(pipecast, root)
     return [run_of_score(row, source_of(row)) for row in scoreboard.rows_of(said) if is_of_training(row) and is_mixture(row)]
 
 
@@ -142,7 +143,7 @@ def memories(pipecast, root):
         runs += [run_of_row(row, "Zero Bubble, tables 4, 7 and 8", row["name"].split(".b")[0],
                             accuracy.number(row, "published_memory_gib") / accuracy.number(row, "memory_gib_max"))
                  for row in rows if row["published_memory_gib"]]
-    said = scoreboard.ask(pipecast, root)
+    said = measured_tables.ask(pipecast, root)
     for row in scoreboard.rows_of(said):
         if row["memory_error"] is not None and not is_mixture(row):
             runs.append(run_of_memory(row))
@@ -525,8 +526,8 @@ def page(found):
 
 
 def main(pipecast, root, is_update):
-    if not scoreboard.is_at_hand(root):
-        print(f"{FILE}: left as it stands, for ../{scoreboard.SHARED} is not there", file=sys.stderr)
+    if not measured_tables.is_at_hand(root):
+        print(f"{FILE}: left as it stands, for ../{measured_tables.SHARED} is not there", file=sys.stderr)
         return 0
     found = {"time": configurations(times(pipecast, root)), "memory": configurations(memories(pipecast, root)),
              "mixtures": configurations(mixtures(pipecast, root))}

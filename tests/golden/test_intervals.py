@@ -15,7 +15,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 import intervals  # noqa: E402
-import scoreboard  # noqa: E402
+import measured_tables  # noqa: E402
 from command import PIPECAST, ROOT  # noqa: E402
 from intervals import Run, Weighted, quantile  # noqa: E402
 
@@ -212,7 +212,7 @@ class Plans(unittest.TestCase):
         self.assertRegex(said, r"\n~: its interval of 80% overlaps that of plan 1\n|\n=: closer to plan 1")
 
 
-@unittest.skipUnless(scoreboard.is_at_hand(ROOT), f"../{scoreboard.SHARED} is not there")
+@unittest.skipUnless(measured_tables.is_at_hand(ROOT), f"../{measured_tables.SHARED} is not there")
 class Measured(unittest.TestCase):
     """What is claimed of the measured runs, asked again; without those of vTrain and the memories, for time's sake."""
 

@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
+import measured_tables  # noqa: E402
 import scoreboard  # noqa: E402
 from command import PIPECAST, ROOT  # noqa: E402
 
@@ -42,9 +43,9 @@ class Units(unittest.TestCase):
     def test_gb_is_not_gib(self):
         """What a row calls GB is of 10^9 bytes, as torch counts them."""
         for other in ("memory printed as GB; max_memory_allocated", "outcome; memory in GB"):
-            row = scoreboard.with_unit({"memory_gib": "58.8", "other_metric": other})
+            row = measured_tables.with_unit({"memory_gib": "58.8", "other_metric": other})
             self.assertEqual((row["memory_gib"], row["memory_allocated_gb"]), ("", "58.8"), other)
-        row = scoreboard.with_unit({"memory_gib": "58.8", "other_metric": ""})
+        row = measured_tables.with_unit({"memory_gib": "58.8", "other_metric": ""})
         self.assertEqual((row["memory_gib"], row["memory_allocated_gb"]), ("58.8", ""))
 
 
@@ -91,13 +92,13 @@ class Page(unittest.TestCase):
 
 class Now(unittest.TestCase):
     def test_small_tables_are_no_worse_than_the_page_says(self):
-        if not scoreboard.is_at_hand(ROOT):
-            self.skipTest(f"../{scoreboard.SHARED} is not there")
-        said = scoreboard.ask(PIPECAST, ROOT, SMALL)
+        if not measured_tables.is_at_hand(ROOT):
+            self.skipTest(f"../{measured_tables.SHARED} is not there")
+        said = measured_tables.ask(PIPECAST, ROOT, SMALL)
         on_page = page_table("sources")
         for name in SMALL:
             rows, asked, _, mean, *_ = scoreboard.sums(said[name]["rows"])
-            row = on_page[scoreboard.FILES[name]]
+            row = on_page[measured_tables.FILES[name]]
             with self.subTest(name):
                 self.assertEqual((rows, asked), (row["rows"], row["asked"]), f"make {scoreboard.PAGE} anew")
                 self.assertLessEqual(percentage(mean), percentage(row["mean"]) + WORSE)
@@ -127,16 +128,16 @@ class Script(unittest.TestCase):
     def test_a_misprint_is_mended_and_counted(self):
         cells = [("local 8", "1F1B")] * 3 + [("local 32", "1F1B"), ("local 32", "Interleaved 1F1B"), ("2", "")]
         rows = [{"mbs": mbs, "schedule": schedule, "mended": ""} for mbs, schedule in cells]
-        self.assertEqual([row["mbs"] for row in scoreboard.mended("torchtitan", rows)], ["1"] * 3 + ["4", "", "2"])
+        self.assertEqual([row["mbs"] for row in measured_tables.mended("torchtitan", rows)], ["1"] * 3 + ["4", "", "2"])
         self.assertEqual([row["mended"] for row in rows], ["mbs"] * 5 + [""])
         with self.assertRaisesRegex(SystemExit, "torchtitan.csv: 0 rows to mend in 'mbs'; expected 3"):
-            scoreboard.mended("torchtitan", rows)
+            measured_tables.mended("torchtitan", rows)
 
     def test_kinds_of_rows(self):
         for system, gpu in {"DGX-GB200": "GB200", "NVIDIA H100-SXM5-80GB 16x8": "H100", "a100_40gb": "A100 40 GB", "DGX-A100": "A100 80 GB",
                             "NVIDIA Blackwell GPU (B200-SXM-180GB) 1x8": "B200", "AMD Instinct MI300X 192GB HBM3 1x8": "MI300X"}.items():
-            self.assertEqual(scoreboard.gpu(made_up(system=system)), gpu)
-        self.assertEqual([scoreboard.scale(made_up(gpus=gpus)) for gpus in ("8", "64", "65", "2048")],
+            self.assertEqual(measured_tables.gpu(made_up(system=system)), gpu)
+        self.assertEqual([measured_tables.scale(made_up(gpus=gpus)) for gpus in ("8", "64", "65", "2048")],
                          ["to 8 GPUs", "9 to 64", "65 to 512", "513 and more"])
         self.assertTrue(scoreboard.is_fitted(made_up(model="NeMo Megatron 24.11 BF16")))
         self.assertFalse(scoreboard.is_fitted(made_up(model="nemotron 340b")))
