@@ -453,6 +453,35 @@ static void test_memory_of_latents(void **state) {
     assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + mlp + 9 * 2 * (h + r)));
 }
 
+/* ---- few bits ---- */
+
+static int64_t norm_bytes(const pc_model *model, const pc_cut *cut) {
+    const pc_part layer = {.layers = 1, .expert_layers = 1};
+    static pc_operations made;
+    fill(model, cut, &layer, PC_PASS_F, &made);
+    for (int n = 0; n < made.count; n++)
+        if (made.list[n].kind == PC_OPERATION_NORM) return made.list[n].bytes;
+    return 0;
+}
+
+/* A norm that casts reads 2 bytes and writes one, and no 16 bits unless an adapter of either matrix behind it reads
+ * them. */
+static void test_hidden_in_16_bits(void **state) {
+    (void)state;
+    static const int targets[] = {PC_LORA_Q_DOWN, PC_LORA_KV_DOWN, PC_LORA_Q_UP};
+    pc_model model = deepseek();
+    pc_cut cut = lone_cut();
+    model.low = (pc_low_precision){.name = "low",
+                                   .product = {PC_PRODUCT_FP8, PC_PRODUCT_FP8, PC_PRODUCT_FP8},
+                                   .copies = 1,
+                                   .keeps_inputs = true,
+                                   .fuses_norm = true};
+    for (int i = 0; i < 3; i++) {
+        cut.lora = (pc_lora){.rank = 16, .targets = targets[i]};
+        assert_int_equal(norm_bytes(&model, &cut), (i < 2 ? 5 : 3) * 8192 * 7168);
+    }
+}
+
 /* ---- the longest list ---- */
 
 /* B of a part with all that a layer may have, in two precisions, dense and with experts, all of it recomputed. */
@@ -573,6 +602,7 @@ int main(void) {
         cmocka_unit_test(test_memory_of_experts),
         cmocka_unit_test(test_memory_of_recomputed_experts),
         cmocka_unit_test(test_memory_of_latents),
+        cmocka_unit_test(test_hidden_in_16_bits),
         cmocka_unit_test(test_longest_list),
         cmocka_unit_test(test_nf4),
         cmocka_unit_test(test_refusals),

@@ -5,6 +5,7 @@
 #include "tests/iteration_experts.h"
 #include "tests/iteration_recount.h"
 #include "tests/random_frozen.h"
+#include "tests/random_iteration.h"
 
 #include <math.h>
 
@@ -80,8 +81,33 @@ static void test_state_is_of_adapters(void **state) {
     assert_true(test_saw(compared, 10));
 }
 
+/* Whatever else an iteration has, what is held comes to its peak. */
+static void test_beside_all_else(void **state) {
+    (void)state;
+    test_random random = {53};
+    long ran = 0;
+    for (long i = 0; i < test_cases(150, 1500); i++) {
+        pc_iteration_spec spec = random_iteration(&random);
+        pc_iteration x;
+        pc_error error = {0};
+        bool is_mixed = pc_model_has_experts(&spec.model) || pc_model_is_latent(&spec.model);
+        if (!is_mixed || !add_adapters(&random, &spec)) continue;
+        if (pc_iteration_run(&spec, NULL, true, &x, &error)) fail_msg("case %ld: %s", i, error.message);
+        for (int d = 0; x.status == PC_RUN_OK && d < x.devices; d++) {
+            const pc_device_memory *of = &x.memory[d];
+            assert_int_equal(of->peak_bytes,
+                             of->parameters + of->gradients + of->optimizer + of->buffers + of->activations);
+        }
+        ran += x.status == PC_RUN_OK;
+        pc_iteration_free(&x);
+    }
+    print_message("%ld ran\n", ran);
+    assert_true(test_saw(ran, 10));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees_with_a_recount),
-                                       cmocka_unit_test(test_state_is_of_adapters)};
+                                       cmocka_unit_test(test_state_is_of_adapters),
+                                       cmocka_unit_test(test_beside_all_else)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,11 +106,18 @@ void pc_add_latent_up_again(pc_builder *b) {
     order(b);
 }
 
+/* Both read the same, perhaps beside an adapter of either. */
+static void cast_hidden(pc_builder *b, const pc_matrix *keys, const pc_matrix *queries, pc_maker maker) {
+    pc_matrix either = *keys;
+    if (!pc_lora_is_at(&b->slice.lora, keys->target)) either.target = queries->target;
+    pc_add_input_cast(b, &either, maker);
+}
+
 void pc_add_latent_forward(pc_builder *b, pc_maker maker) {
     const pc_slice *x = &b->slice;
     pc_matrix q_down = query_down(x), kv_down = key_down(x), q_up = query_up(x), kv_up = key_up(x);
     bool has_latent = x->mla.q_lora_rank > 0;
-    pc_add_input_cast(b, &kv_down, maker); /* both read the same */
+    cast_hidden(b, &kv_down, has_latent ? &q_down : &q_up, maker);
     if (has_latent) {
         add_down(b, &q_down);
         norm(b, "q_norm", x->mla.q_lora_rank);
