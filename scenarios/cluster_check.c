@@ -74,7 +74,7 @@ static pc_code check_graphs(const pc_setting *setting, pc_error *error) {
 /* Adapters of nothing. */
 static pc_code check_lora(const pc_setting *setting, pc_error *error) {
     static const pc_key keys[] = {PC_KEY_LORA_TARGETS, PC_KEY_LORA_DROPOUT, PC_KEY_LORA_BASE_WEIGHTS,
-                                  PC_KEY_LORA_SHARE_EXPERT_ADAPTERS};
+                                  PC_KEY_LORA_SHARE_EXPERT_ADAPTERS, PC_KEY_LORA_NORMALIZE_MOE_LORA};
     if (pc_setting_integer(setting, PC_KEY_LORA_RANK) > 0) return PC_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (setting->given[keys[i]])

@@ -179,7 +179,8 @@ static int64_t chunk_parameters(const recount *of, int device, int chunk) {
 /* Of an expert's adapters A and B of each matrix, that etp cuts. */
 static int64_t expert_adapters(const recount *of, int64_t f, int64_t ups) {
     const pc_lora *lora = &of->spec->cut.lora;
-    int64_t h = of->spec->model.hidden, r = lora->rank, part = r / of->etp.ranks, sum = 0;
+    int64_t h = of->spec->model.hidden, r = lora->rank / (lora->divides_rank ? of->spec->model.experts.topk : 1);
+    int64_t part = r / of->etp.ranks, sum = 0;
     if (lora->targets & PC_LORA_FC1) sum += h * part + r * ups * f;
     if (lora->targets & PC_LORA_FC2) sum += f * r + part * h;
     return sum;

@@ -133,6 +133,13 @@ static matrices mlp_of(const pc_model *model, wide ffn) {
     return all;
 }
 
+/* Of routed experts' adapters. */
+static pc_lora of_experts(const pc_model *model, const pc_cut *cut) {
+    pc_lora lora = cut->lora;
+    if (lora.divides_rank) lora.rank /= (int32_t)model->experts.topk;
+    return lora;
+}
+
 /* Elements of the adapters, over all ranks of TP: with `ranks` those that are whole count as often. */
 static wide elements(const matrices *all, const pc_lora *lora, int ranks) {
     wide sum = 0;
@@ -156,7 +163,9 @@ static pc_model draw(test_random *random, pc_cut *cut) {
     cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 8)),
                           .targets = (int32_t)test_between(random, 1, PC_LORA_ALL),
                           .dropout = test_between(random, 0, 1) ? 0.1 : 0,
-                          .shares_experts = test_between(random, 0, 1)};
+                          .shares_experts = test_between(random, 0, 1),
+                          .divides_rank = test_between(random, 0, 1)};
+    if (cut->lora.divides_rank) cut->lora.rank *= (int32_t)model.experts.topk;
     int32_t latents = PC_LORA_Q_PROJ | PC_LORA_Q_DOWN | PC_LORA_Q_UP | PC_LORA_KV_DOWN | PC_LORA_KV_UP;
     int32_t no_queries = model.mla.q_lora_rank > 0 ? PC_LORA_Q_PROJ : PC_LORA_Q_DOWN | PC_LORA_Q_UP;
     cut->lora.targets &= model.mla.kv_lora_rank > 0 ? ~((int32_t)PC_LORA_QKV | no_queries) : ~latents;
@@ -173,7 +182,7 @@ static void test_parameters(void **state) {
     for (long i = 0; i < test_cases(400, 4000); i++) {
         pc_cut cut, plain;
         pc_model model = draw(&random, &cut);
-        const pc_lora *lora = &cut.lora;
+        const pc_lora *lora = &cut.lora, routed_lora = of_experts(&model, &cut);
         pc_part part = pc_cut_part(&model, &cut, 1, 0);
         plain = cut;
         plain.lora = (pc_lora){0};
@@ -189,7 +198,8 @@ static void test_parameters(void **state) {
                               (part.layers - part.expert_layers) * elements(&dense, lora, cut.tp) +
                               part.expert_layers * elements(&of_shared, lora, cut.tp));
         wide of = lora->shares_experts ? cut.ep : model.experts.num_experts;
-        assert_wide_equal(pc_cut_etp(&cut) * cut.ep * experts, part.expert_layers * of * elements(&routed, lora, 1));
+        assert_wide_equal(pc_cut_etp(&cut) * cut.ep * experts,
+                          part.expert_layers * of * elements(&routed, &routed_lora, 1));
         assert_wide_equal(pc_part_experts_trained(&model, &plain, &part), pc_part_experts(&model, &plain, &part));
         shared += lora->shares_experts && cut.ep > 1;
         cut_over += pc_cut_etp(&cut) > 1 && experts > 0;
@@ -202,13 +212,13 @@ static void test_parameters(void **state) {
 /* Of a token, and of topk experts that it goes to. */
 static wide active(const pc_model *model, const pc_cut *cut) {
     pc_part part = pc_cut_part(model, cut, 1, 0);
+    const pc_lora lora = of_experts(model, cut);
     matrices attention = attention_of(model), dense = mlp_of(model, model->ffn_hidden),
              routed = mlp_of(model, model->experts.ffn_hidden),
              shared = mlp_of(model, model->experts.shared_ffn_hidden);
     return part.layers * elements(&attention, &cut->lora, 1) +
            (part.layers - part.expert_layers) * elements(&dense, &cut->lora, 1) +
-           part.expert_layers *
-               (elements(&shared, &cut->lora, 1) + model->experts.topk * elements(&routed, &cut->lora, 1));
+           part.expert_layers * (elements(&shared, &cut->lora, 1) + model->experts.topk * elements(&routed, &lora, 1));
 }
 
 /* 2 FLOPs a token and element of A or B in F, B and W each. Without, W has all other matrices, and the head: frozen, it
@@ -409,6 +419,9 @@ static void test_memory_of_experts(void **state) {
     x = activation(&model, &cut, 0);
     assert_wide_equal(x.taken, tokens * (frozen + 4 * (f + r)));
     assert_wide_equal(x.taken - x.b_frees, tokens * (4 * (f + 2 * r) + 4 * h));
+    cut.lora.divides_rank = true;
+    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + 4 * (f + r / 2)));
+    cut.lora.divides_rank = false;
     cut.lora.dropout = 0.1;
     x = activation(&model, &cut, 0);
     assert_wide_equal(x.taken, tokens * (frozen + 6 * f + 4 * r));
@@ -571,6 +584,9 @@ static void test_refusals(void **state) {
     cut.etp = 4;
     cut.lora = (pc_lora){.rank = 6, .targets = PC_LORA_FC1};
     check_refused(&model, &cut, "etp 4 does not divide lora.rank 6 and hidden 4096; expected a divisor of both");
+    cut.lora = (pc_lora){.rank = 4, .targets = PC_LORA_FC1, .divides_rank = true};
+    check_refused(&model, &cut,
+                  "lora.normalize_moe_lora with lora.rank 4, moe_router_topk 2 and etp 4; expected a rank");
     cut.lora.targets = PC_LORA_QKV;
     if (pc_cut_check(&model, &cut, 1, &error)) fail_msg("%s", error.message);
     cut.etp = 1;

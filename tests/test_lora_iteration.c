@@ -22,7 +22,9 @@ static bool add_adapters(test_random *random, pc_iteration_spec *spec) {
     cut->lora = (pc_lora){.rank = (int32_t)(8 * test_between(random, 1, 16)),
                           .targets = (int32_t)test_between(random, 1, PC_LORA_ALL) & (attention | 14),
                           .dropout = toss(random) ? 0.1 : 0,
-                          .shares_experts = toss(random)};
+                          .shares_experts = toss(random),
+                          .divides_rank = toss(random)};
+    if (cut->lora.divides_rank) cut->lora.rank *= (int32_t)spec->model.experts.topk;
     if (cut->lora.targets == 0) cut->lora.targets = attention;
     if (cut->lora.targets & PC_LORA_MLP) cut->fp8_dispatch = false;
     cut->zero_partition = PC_ZERO_PARTITION_EVEN;

@@ -219,6 +219,7 @@ static const field of_cluster[] = {
     ITERATION(cut.lora.targets),
     ITERATION(cut.lora.base),
     ITERATION(cut.lora.shares_experts),
+    ITERATION(cut.lora.divides_rank),
     ITERATION_REAL(cut.lora.dropout),
     ITERATION(cut.frozen),
     ITERATION(cut.graphs),

@@ -161,6 +161,7 @@ static const change changes[] = {
     {PC_KEY_LORA_DROPOUT, "0.1", {"setting.lora.rank=16"}},
     {PC_KEY_LORA_BASE_WEIGHTS, "nf4", {"setting.lora.rank=16"}},
     {PC_KEY_LORA_SHARE_EXPERT_ADAPTERS, "false", {EXPERTS, "setting.lora.rank=16"}},
+    {PC_KEY_LORA_NORMALIZE_MOE_LORA, "true", {EXPERTS, "setting.lora.rank=16"}},
     {PC_KEY_FROZEN, "'embedding,head'", {0}},
     {PC_KEY_FIRST_STAGE_LAYERS, "9", {0}},
     {PC_KEY_LAST_STAGE_LAYERS, "9", {0}},

@@ -199,6 +199,7 @@ static void put_cut(key_writer *writer, const pc_model *model, const pc_cut *cut
                                cut->lora.targets,
                                cut->lora.base,
                                cut->lora.shares_experts,
+                               cut->lora.divides_rank,
                                bits_of(cut->lora.dropout),
                                cut->slices,
                                cut->sequence_split,

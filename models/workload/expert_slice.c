@@ -84,7 +84,8 @@ pc_expert_slice pc_expert_slice_of(const pc_model *model, const pc_cut *cut, int
                              .ffn = x->ffn_hidden / etp,
                              .up = ups * x->ffn_hidden / etp,
                              .shared = x->shared_ffn_hidden / cut->tp,
-                             .shared_up = ups * x->shared_ffn_hidden / cut->tp};
+                             .shared_up = ups * x->shared_ffn_hidden / cut->tp,
+                             .adapter_rank = cut->lora.divides_rank ? cut->lora.rank / x->topk : cut->lora.rank};
     slice.rows = rows_of(model, cut, &slice, 0.0);
     slice.held_rows = rows_of(model, cut, &slice, cut->memory_quantile);
     if (x->capacity_factor > 0) {

@@ -191,8 +191,13 @@ static pc_code check_load(const pc_model *model, const pc_cut *cut, pc_error *er
 
 /* Their adapters are cut as they are, over etp, and read 16 bits. */
 static pc_code check_adapters(const pc_model *model, const pc_cut *cut, pc_error *error) {
-    int64_t etp = pc_cut_etp(cut);
+    int64_t etp = pc_cut_etp(cut), topk = cut->lora.divides_rank ? model->experts.topk : 1;
     if (cut->lora.rank == 0 || !(cut->lora.targets & (int32_t)PC_LORA_MLP)) return PC_OK;
+    if (topk > 1 && cut->lora.rank % (topk * etp))
+        return pc_error_set(error, PC_ERROR_INPUT,
+                            "lora.normalize_moe_lora with lora.rank %" PRId32 ", moe_router_topk %" PRId64
+                            " and etp %" PRId64 "; expected a rank that both divide, one after the other",
+                            cut->lora.rank, topk, etp);
     if (cut->lora.rank % etp || model->hidden % etp)
         return pc_error_set(error, PC_ERROR_INPUT,
                             "etp %" PRId64 " does not divide lora.rank %" PRId32 " and hidden %" PRId64

@@ -14,7 +14,8 @@
  * etp takes the place of t above. One pair A and B serves all experts of a rank (LoRA.share_expert_adapters in
  * peft/lora.py, which is true by default), on all ranks of ep the same: after the step's reduction its gradients are
  * summed over ep (allreduce_expert_parallel_replicated_grads). Or each expert has its own, multiplied by a grouped
- * product (GroupedExpertLinearAdapter). Shared experts are an MLP like any other. Routers have none. */
+ * product (GroupedExpertLinearAdapter). Their rank may be smaller (LoRA.normalize_moe_lora). Shared experts are an MLP
+ * like any other. Routers have none. */
 #ifndef PC_MODELS_WORKLOAD_LORA_H
 #define PC_MODELS_WORKLOAD_LORA_H
 
@@ -53,6 +54,7 @@ typedef struct pc_lora {
     double dropout;  /* of what A reads; more than 0: a mask and a masked copy of it are kept */
     pc_lora_base base;
     bool shares_experts; /* one for all routed experts of a rank; else one for each */
+    bool divides_rank;   /* routed experts' is the rank over topk, so that a token meets as much as of one MLP */
 } pc_lora;
 
 /* What is not trained. With adapters that is all but them. */

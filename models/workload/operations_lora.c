@@ -50,7 +50,7 @@ static pc_matrix make(const pc_builder *b, const pc_matrix *matrix, const char *
 static adapter adapter_of(const pc_builder *b, const pc_matrix *matrix) {
     const pc_slice *slice = &b->slice;
     bool is_routed = matrix->groups > 0;
-    adapter x = {.rank = slice->lora.rank,
+    adapter x = {.rank = is_routed ? slice->experts.adapter_rank : slice->lora.rank,
                  .ranks = ranks_of(b, matrix),
                  .rows = pc_matrix_rows(b, matrix),
                  .is_routed = is_routed,

@@ -101,27 +101,36 @@ static pc_wide attention_adapters(const pc_model *model, const pc_slice *x) {
     return column_adapter(&x->lora, PC_LORA_QKV, x->hidden, x->qkv, x->ranks) + output;
 }
 
-static pc_wide pair_adapters(const pc_slice *x, int64_t up, int64_t ffn, int64_t ranks) {
+static pc_wide pair_adapters(const pc_lora *lora, int64_t hidden, int64_t up, int64_t ffn, int64_t ranks) {
     if (ffn == 0) return 0;
-    return column_adapter(&x->lora, PC_LORA_FC1, x->hidden, up, ranks) +
-           row_adapter(&x->lora, PC_LORA_FC2, ffn, x->hidden, ranks);
+    return column_adapter(lora, PC_LORA_FC1, hidden, up, ranks) + row_adapter(lora, PC_LORA_FC2, ffn, hidden, ranks);
 }
 
-static pc_wide routed_adapters(const pc_slice *x) {
-    const pc_expert_slice *e = &x->experts;
-    return (x->lora.shares_experts ? 1 : e->experts) * pair_adapters(x, e->up, e->ffn, e->cut);
+static pc_wide dense_adapters(const pc_slice *x) {
+    return pair_adapters(&x->lora, x->hidden, x->up, x->ffn, x->ranks);
 }
 
 static pc_wide shared_adapters(const pc_slice *x) {
-    return pair_adapters(x, x->experts.shared_up, x->experts.shared, x->ranks);
+    return pair_adapters(&x->lora, x->hidden, x->experts.shared_up, x->experts.shared, x->ranks);
+}
+
+/* Beside one routed expert. */
+static pc_wide expert_adapters(const pc_slice *x) {
+    const pc_expert_slice *e = &x->experts;
+    pc_lora lora = x->lora;
+    lora.rank = (int32_t)e->adapter_rank;
+    return pair_adapters(&lora, x->hidden, e->up, e->ffn, e->cut);
+}
+
+static pc_wide routed_adapters(const pc_slice *x) {
+    return (x->lora.shares_experts ? 1 : x->experts.experts) * expert_adapters(x);
 }
 
 /* What a token's products are with: of as many routed experts as it goes to. */
 static pc_wide active_adapters(const pc_model *model, const pc_slice *x, bool has_experts) {
-    const pc_expert_slice *e = &x->experts;
     pc_wide attention = attention_adapters(model, x);
-    if (!has_experts) return attention + pair_adapters(x, x->up, x->ffn, x->ranks);
-    return attention + e->topk * pair_adapters(x, e->up, e->ffn, e->cut) + shared_adapters(x);
+    if (!has_experts) return attention + dense_adapters(x);
+    return attention + x->experts.topk * expert_adapters(x) + shared_adapters(x);
 }
 
 int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut, bool has_experts) {
@@ -131,7 +140,7 @@ int64_t pc_layer_adapters(const pc_model *model, const pc_cut *cut, bool has_exp
 
 static int64_t part_adapters(const pc_model *model, const pc_slice *x, const pc_part *part) {
     int64_t dense = part->layers - part->expert_layers;
-    pc_wide sum = part->layers * attention_adapters(model, x) + dense * pair_adapters(x, x->up, x->ffn, x->ranks);
+    pc_wide sum = part->layers * attention_adapters(model, x) + dense * dense_adapters(x);
     if (part->expert_layers > 0) sum += part->expert_layers * (routed_adapters(x) + shared_adapters(x));
     return (int64_t)sum;
 }

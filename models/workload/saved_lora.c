@@ -19,7 +19,7 @@ typedef struct adapted {
     pc_lora_target target;
     pc_module module;
     pc_wide rows, masked; /* rows that A reads; and that this rank masks */
-    int64_t inputs, outputs;
+    int64_t inputs, outputs, rank;
     int64_t ranks;                        /* over whom it is cut */
     bool is_row;                          /* along its inputs */
     bool input_is_again, output_is_again; /* what A reads, and what it puts out, is made again */
@@ -36,6 +36,7 @@ static adapted column(const pc_slice *slice, pc_lora_target target, pc_module mo
                      .masked = slice->norm_tokens,
                      .inputs = inputs,
                      .outputs = outputs,
+                     .rank = slice->lora.rank,
                      .ranks = slice->ranks};
 }
 
@@ -46,6 +47,7 @@ static adapted row(const pc_slice *slice, pc_lora_target target, pc_module modul
                      .masked = slice->tokens,
                      .inputs = inputs,
                      .outputs = slice->hidden,
+                     .rank = slice->lora.rank,
                      .ranks = slice->ranks,
                      .is_row = true};
 }
@@ -67,7 +69,7 @@ static bool shares_input(const pc_slice *slice, const adapted *x, pc_saved_list 
 
 /* A's input and output; and the gradients of what A and B put out. A masked copy is kept, whatever is made again. */
 static void add_adapter(const pc_slice *slice, const adapted *x, pc_saved_list *saved) {
-    pc_wide low = 2 * x->rows * slice->lora.rank;
+    pc_wide low = 2 * x->rows * x->rank;
     bool drops = slice->lora.dropout > 0, is_again = x->output_is_again;
     bool input_is_again = drops ? is_again : x->input_is_again;
     int64_t columns = x->is_row ? x->outputs / x->ranks : x->outputs;
@@ -131,6 +133,7 @@ static void add_routed(const pc_slice *slice, int32_t modules, pc_saved_list *sa
             down = row(slice, PC_LORA_FC2, PC_MODULE_MLP_DOWN, e->ffn);
     up.rows = up.masked = down.rows = down.masked = e->held_rows;
     up.ranks = down.ranks = e->cut;
+    up.rank = down.rank = e->adapter_rank;
     up.made_at = down.made_at = PC_MODULE_MLP_DOWN;
     up.output_is_again = down.output_is_again = up.input_is_again = modules & PC_RECOMPUTES_MOE;
     down.input_is_again = modules & (PC_RECOMPUTES_MOE | PC_RECOMPUTES_MOE_ACT);

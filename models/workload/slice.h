@@ -25,6 +25,7 @@ typedef struct pc_expert_slice {
     int64_t sent;              /* rows that its own tokens make, but for dropped ones */
     int64_t ffn, up;           /* columns of one expert, as the slice's own */
     int64_t shared, shared_up; /* of the shared experts, which tensor parallelism cuts */
+    int64_t adapter_rank;      /* of the adapters beside routed ones */
 } pc_expert_slice;
 
 typedef struct pc_slice {
