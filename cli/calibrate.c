@@ -308,6 +308,14 @@ typedef struct session {
     int done;
 } session;
 
+static void print_warnings(const char *scenario, const char *lines) {
+    for (const char *line = lines; *line;) {
+        size_t length = strcspn(line, "\n");
+        report_usage("warning: replay of %s: %.*s", scenario, (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 static pc_code measure(session *s, const pc_replay_request *request, pc_error *error) {
     pc_replay_outcome outcome;
     pc_code code = pc_replay_on_device(request, &outcome, error);
@@ -315,6 +323,8 @@ static pc_code measure(session *s, const pc_replay_request *request, pc_error *e
     if (code) return code;
     if (s->done > 0) putchar('\n');
     print_outcome(&outcome);
+    print_warnings(request->scenario, outcome.warnings);
+    fflush(stdout); /* the next one may take a while */
     return PC_OK;
 }
 
@@ -342,11 +352,11 @@ static pc_code replay_run(session *s, const pc_run_spec *spec, const char *name,
     return code;
 }
 
-/* Those of a model on a machine, not of given costs. */
+/* Those of a model on a machine, not of given costs, until somebody interrupts. */
 static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *error) {
     int64_t count = pc_scenario_run_count(scenario);
     pc_code code = PC_OK;
-    for (int64_t i = 0; !code && i < count && s->done < RUNS_MAX; i++) {
+    for (int64_t i = 0; !code && i < count && s->done < RUNS_MAX && !is_interrupted; i++) {
         pc_run_spec spec;
         pc_run_labels labels;
         code = pc_scenario_run_spec(scenario, i, &spec, &labels, error);
@@ -354,7 +364,7 @@ static pc_code replay_runs(session *s, const pc_scenario *scenario, pc_error *er
         if (spec.is_cluster) code = replay_run(s, &spec, labels.name, error);
         pc_run_spec_free(&spec);
     }
-    if (code || s->done > 0) return code;
+    if (code || s->done > 0 || is_interrupted) return code;
     return pc_error_set(error, PC_ERROR_INPUT,
                         "%s: none of its %" PRId64 " runs is of a model on a machine; expected one",
                         pc_scenario_name(scenario), count);
@@ -415,8 +425,8 @@ static int finish(const calibration *asked, pc_profile *profile, int status) {
     print_plain(stdout, asked->output);
     printf("%s\n", profile->device.is_complete ? "" : " (not complete)");
     if (is_interrupted)
-        report_usage("calibrate: interrupted; %s has what was measured until then and is marked as not complete",
-                     asked->output);
+        report_usage("calibrate: interrupted; %s has what was measured until then%s", asked->output,
+                     profile->device.is_complete ? "" : " and is marked as not complete");
     return finish_output(status);
 }
 

@@ -98,6 +98,7 @@ static void report_all(const pc_replay_request *request, const pc_replay_stage *
     report->simulated_peak_bytes = outcome->simulated_state + outcome->simulated_activations;
     outcome->is_roofline = stage->is_roofline;
     snprintf(outcome->left_out, sizeof outcome->left_out, "%s", stage->left_out);
+    snprintf(outcome->warnings, sizeof outcome->warnings, "%s", stage->warnings);
 }
 
 static pc_code run_stage(pc_device *device, const pc_replay_request *request, const pc_replay_stage *stage,

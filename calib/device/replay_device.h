@@ -42,6 +42,7 @@ typedef struct pc_replay_outcome {
     double launch_bound_s;                   /* what the simulation says the launches of all passes take on the host */
     bool is_roofline;                        /* simulated without a profile */
     char left_out[512];                      /* what is in neither side, in words */
+    char warnings[2048]; /* lines: which of the operations the profile does not have, or not of such shapes */
 } pc_replay_outcome;
 
 /* What pc_replay_on_device would refuse whatever the device and its profile are; where the command is built without

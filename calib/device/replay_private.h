@@ -30,6 +30,7 @@ typedef struct pc_replay_stage {
     pc_replay_chunk *chunk;
     char schedule[PC_SCHEDULE_NAME_SIZE];
     char left_out[512];
+    char warnings[2048]; /* lines: what the profile does not have of the layers' operations */
     bool is_roofline;
 } pc_replay_stage;
 

@@ -160,9 +160,26 @@ static pc_code open_cost(setting *in, pc_error *error) {
     return code;
 }
 
+/* The iteration asks for more than the layers that are replayed: a cost model of their own says what they lack. */
+static pc_code open_cost_of_layers(setting *in, pc_error *error) {
+    pc_profile_cost_free(in->fitted);
+    in->fitted = NULL;
+    return open_cost(in, error);
+}
+
+static void keep_warnings(const setting *in, pc_replay_stage *stage) {
+    char line[512];
+    size_t used = 0;
+    for (int i = 0; in->fitted && pc_profile_cost_warning(in->fitted, i, line, sizeof line); i++) {
+        if (used + strlen(line) + 2 > sizeof stage->warnings) return;
+        used += (size_t)snprintf(stage->warnings + used, sizeof stage->warnings - used, "%s\n", line);
+    }
+}
+
 static pc_code fill_in(setting *in, pc_replay_stage *stage, pc_error *error) {
     pc_code code = open_cost(in, error);
     if (!code) code = find_order(in, stage, error);
+    if (!code) code = open_cost_of_layers(in, error);
     if (code) return code;
     adapt(in, stage);
     stage->is_roofline = !in->fitted;
@@ -172,7 +189,9 @@ static pc_code fill_in(setting *in, pc_replay_stage *stage, pc_error *error) {
     stage->microbatches = (int)in->cut.microbatches;
     stage->chunks = in->cut.chunks;
     snprintf(stage->schedule, sizeof stage->schedule, "%s", in->request->spec->generator->name);
-    return make_chunks(in, stage, error);
+    code = make_chunks(in, stage, error);
+    if (!code) keep_warnings(in, stage);
+    return code;
 }
 
 pc_code pc_replay_stage_make(const pc_replay_request *request, pc_replay_stage *stage, pc_error *error) {
