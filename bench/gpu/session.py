@@ -70,6 +70,7 @@ class Steps:
         self.done = json.loads(self.record.read_text()) if self.record.exists() else {}
         self.log = open(self.folder / "session.log", "ab", buffering=0)
         self.scratch = tempfile.TemporaryDirectory()
+        self.lacking = set()  # what replays asked of the profile in vain
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(library_folders(asked.bin)), "PYTHONUNBUFFERED": "1"}
 
     def left(self):
@@ -83,7 +84,7 @@ class Steps:
 
     def run(self, command, ends_by_interrupt=False, environment=None):
         """Exit status and output of a command, which goes to the log. At the end of the step's time it is interrupted, if
-        it then ends well, and killed with all that it started."""
+        it then ends well, and killed with all that it started: then there is no status."""
         begin = self.log.seek(0, os.SEEK_END)
         self.log.write(("\n$ " + " ".join(map(str, command)) + "\n").encode())
         started = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -95,8 +96,6 @@ class Steps:
         with open(self.folder / "session.log", "rb") as log:
             log.seek(begin)
             text = log.read().decode(errors="replace").split("\n", 2)[2]
-        if status is None:
-            raise Failed(f"{pathlib.Path(command[0]).name}: out of its time; the log has what it said")
         return status, text
 
     def ask(self, *arguments):
@@ -274,6 +273,8 @@ def spread(name, values, bar):
 def check_status(status, text):
     if status in (EXIT_MACHINE, SKIPPED) and re.search("no GPU|built without CUDA", text):
         raise NoGPU(last_line(text))
+    if status is None:
+        raise Failed(f"out of its time; it said last: {last_line(text)}")
     if status:
         raise Failed(last_line(text) + f" (exit status {status})")
 
@@ -330,12 +331,17 @@ def replay_model(steps, model, machine, profile, before):
     scratch = os.path.join(steps.scratch.name, f"{model}.h5")
     gpu = ["--gpu", steps.asked.gpu] if steps.asked.gpu else []
     status, text = steps.run([steps.program("pipecast"), "calibrate", "-q", "--profile", str(profile), "-o", scratch, *gpu,
-                              "--stage", str(STAGE), "--replay", write_scenario(steps, model, machine)])
+                              "--stage", str(STAGE), "--replay", write_scenario(steps, model, machine)],
+                             ends_by_interrupt=True)
     if os.path.exists(scratch):  # those before a fault too
         shown = json.loads(steps.ask("profile", "show", scratch, "--format", "json"))
         for replay in shown["replays"][before:]:
             add_rows(steps, rows_of_replay(f"pipecast {profile.name}", replay))
+    for names in re.findall(r"the roofline of the machine's file answers: (.*)", text):
+        steps.lacking.update(names.split(", "))
     check_status(status, text)
+    if "calibrate: interrupted" in text:
+        raise Failed("out of its time; " + last_line(text))
 
 
 def replay_result(steps, source):
@@ -343,7 +349,8 @@ def replay_result(steps, source):
     if not rows:
         raise Failed("no stage was replayed")
     times, peaks = ([percent(row, what) for row in rows] for what in ("s", "peak_bytes"))
-    return f"{len(rows)} stages: {spread('time', times, TIME_BAR)}; {spread('memory', peaks, MEMORY_BAR)}"
+    lacks = f"; not in the profile: {', '.join(sorted(steps.lacking))}" if steps.lacking else ""
+    return f"{len(rows)} stages: {spread('time', times, TIME_BAR)}; {spread('memory', peaks, MEMORY_BAR)}{lacks}"
 
 
 def each_model(steps, one):
@@ -364,6 +371,7 @@ def run_replay(steps):
     gpu, shown = gpu_of(steps, profile)
     machine = machine_of(steps, gpu)
     before = len(shown["replays"])
+    steps.lacking.clear()
     faults = each_model(steps, lambda model: replay_model(steps, model, machine, profile, before))
     if faults:
         raise Failed("; ".join(faults))
@@ -383,16 +391,17 @@ def torch_model(steps, model, machine, profile):
     steps.ask("run", write_scenario(steps, model, machine), "--profile", str(profile), "--trace", "true", "-q", "-o", runs,
               "--format", "csv")
     device = ["--device", "cpu"] if steps.asked.tiny else []
-    for schedule in SCHEDULES:
-        status, text = steps.run([steps.asked.python, str(HERE / "torch_stage.py"), "--model", model_file(steps, model),
-                                  "--order", torch_order(steps, runs, model, schedule), "--stage", str(STAGE), "--scenario",
-                                  f"{model}.{schedule}", "--schedule", schedule, *device],
-                                 environment={**os.environ, "PYTHONUNBUFFERED": "1"})  # it has libraries of its own
-        if status == EXIT_MACHINE:
-            raise LeftOut(last_line(text))
-        check_status(status, text)
-        lines = text[text.index(",".join(COLUMNS)):].splitlines()
-        add_rows(steps, list(csv.DictReader(lines)))
+    orders = [f"{schedule}={torch_order(steps, runs, model, schedule)}" for schedule in SCHEDULES]
+    status, text = steps.run([steps.asked.python, str(HERE / "torch_stage.py"), "--model", model_file(steps, model), "--stage",
+                              str(STAGE), "--scenario", model, *device, *orders],
+                             environment={**os.environ, "PYTHONUNBUFFERED": "1"})  # it has libraries of its own
+    header = ",".join(COLUMNS)
+    if header in text:  # those before a fault too
+        lines = text[text.index(header):].splitlines()
+        add_rows(steps, [row for row in csv.DictReader(lines) if row["simulated_peak_bytes"] is not None and row["kind"]])
+    if status == EXIT_MACHINE and re.search("no PyTorch|sees no GPU", text):
+        raise LeftOut(last_line(text))
+    check_status(status, text)
 
 
 def torch_result(steps):

@@ -5,19 +5,20 @@ The layers, shapes, type and order of passes are those of the replay. F is eager
 attention; B and W are the two halves that torch.distributed.pipelining makes of a backward pass, BW is the whole of it.
 Gradients add up in fp32 beside 16-bit parameters. What another stage would send is a fixed random tensor.
 
-Prints a line a kind of pass and one for all, in the columns that bench/gpu/session.py gives a replay, without a header if
---no-header is given. Seconds of a pass are the mean over the repeats, of all passes the median of their sums. The peak is
+Several orders, each with its name, run one after another, because PyTorch takes seconds to start. Prints a header, and of
+each order a line a kind of pass and one for all, in the columns that bench/gpu/session.py gives a replay. Seconds of a pass are the mean over the repeats, of all passes the median of their sums. The peak is
 parameters and gradients and what the allocator held beside them at most (torch.cuda.max_memory_allocated); on a CPU it is
 empty. Needs PyTorch 2.6 or later: without it, or without a GPU where one is asked for, it says so in one line, status 3.
 
-usage: torch_stage.py --model MODEL.yaml --order ORDER.csv --stage N [--device cuda|cpu] [--scenario NAME]
-                      [--schedule NAME] [--microbatch-size N] [--warm-ups N] [--repeats N] [--layers N] [--no-header]
+usage: torch_stage.py --model MODEL.yaml --stage N [--device cuda|cpu] [--scenario NAME] [--microbatch-size N]
+                      [--warm-ups N] [--repeats N] [--layers N] SCHEDULE=ORDER.csv...
 
 MODEL.yaml is one of scenarios/models; ORDER.csv is what `pipecast export --to torch-csv` writes. Both have to fit: layers
-are shared evenly among all parts. --layers N gives every part N layers instead.
+are shared evenly among all parts. --layers N gives every part N layers instead. The scenario of a line is NAME.SCHEDULE.
 """
 import argparse
 import csv
+import gc
 import re
 import statistics
 import sys
@@ -271,41 +272,56 @@ def import_torch(device):
     return torch
 
 
-def answer(asked):
-    model = read_model(asked.model)
-    passes, parts = read_order(asked.order, asked.stage)
-    chunks = 1 + max(chunk for _, chunk, _ in passes)
-    layers = layers_of(model, parts, asked.layers)
-    torch = import_torch(asked.device)
+def read_orders(asked, model):
+    """Of every schedule its name, passes, chunks of the stage and layers of a chunk."""
+    orders = []
+    for order in asked.orders:
+        name, separator, path = order.partition("=")
+        if not separator:
+            raise Refused(f"'{order}'; expected SCHEDULE=ORDER.csv")
+        passes, parts = read_order(path, asked.stage)
+        orders.append((name, passes, 1 + max(chunk for _, chunk, _ in passes), layers_of(model, parts, asked.layers)))
+    return orders
+
+
+def run_order(torch, asked, model, passes, chunks, layers):
+    """Rows of an order, and its peak; all that it had is given back."""
     torch.manual_seed(1)
     stage = Stage(torch, model, chunks, layers, asked)
-    try:
-        measured = measure(torch, stage, passes, asked.warm_ups, asked.repeats)
-    except torch.OutOfMemoryError as error:
-        raise Refused(f"out of memory ({str(error).splitlines()[0]}); expected a smaller model", EXIT_MACHINE) from error
-    rows, peak = rows_of(passes, measured)
+    rows, peak = rows_of(passes, measure(torch, stage, passes, asked.warm_ups, asked.repeats))
+    return rows, "" if peak is None else stage.state_bytes + peak
+
+
+def answer(asked):
+    model = read_model(asked.model)
+    orders = read_orders(asked, model)
+    torch = import_torch(asked.device)
     write = csv.writer(sys.stdout, lineterminator="\n")
-    if not asked.no_header:
-        write.writerow(COLUMNS)
-    for kind, count, seconds in rows:
-        held = stage.state_bytes + peak if kind == "all" and peak is not None else ""
-        write.writerow((f"torch {torch.__version__}", asked.scenario, asked.schedule, asked.stage, kind, count,
-                        f"{seconds:.9g}", "", held, ""))
+    write.writerow(COLUMNS)
+    for schedule, passes, chunks, layers in orders:
+        try:
+            rows, peak = run_order(torch, asked, model, passes, chunks, layers)
+        except torch.OutOfMemoryError as error:
+            raise Refused(f"{schedule}: out of memory ({str(error).splitlines()[0]}); expected a smaller model",
+                          EXIT_MACHINE) from error
+        for kind, count, seconds in rows:
+            write.writerow((f"torch {torch.__version__}", f"{asked.scenario}.{schedule}", schedule, asked.stage, kind, count,
+                            f"{seconds:.9g}", "", peak if kind == "all" else "", ""))
+        sys.stdout.flush()
+        gc.collect()  # autograd's graphs have cycles, and the next order needs the memory
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], add_help=True)
     parser.add_argument("--model", required=True)
-    parser.add_argument("--order", required=True)
     parser.add_argument("--stage", type=int, required=True)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--scenario", default="")
-    parser.add_argument("--schedule", default="")
+    parser.add_argument("--scenario", default="torch")
     parser.add_argument("--microbatch-size", type=int, default=1)
     parser.add_argument("--warm-ups", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--layers", type=int, default=0)
-    parser.add_argument("--no-header", action="store_true")
+    parser.add_argument("orders", nargs="+", metavar="SCHEDULE=ORDER.csv")
     try:
         answer(parser.parse_args())
     except Refused as refused:

@@ -51,6 +51,8 @@ CALIBRATE = """
             end("pipecast: replay: a fault", 3)
         with open(after("-o"), "w") as file:
             json.dump({"replays": REPLAYS}, file)
+        if told == "lacks":
+            print("pipecast: warning: replay of x: not in the profile, the roofline of the machine's file answers: b bf16, a bf16")
         sys.exit(0)
     if told == "hang":
         signal.signal(signal.SIGINT, interrupted)
@@ -73,9 +75,13 @@ CHECKER = """
 TORCH = """
     if told == "none":
         end("torch_stage: no PyTorch in python3; expected a python3 that has it", 3)
-    assert os.path.exists(after("--order")) and os.path.exists(after("--model")), rest
+    assert os.path.exists(after("--model")), rest
     print("source,scenario,schedule,stage,kind,count,measured_s,simulated_s,measured_peak_bytes,simulated_peak_bytes")
-    print(f"torch 0,{after('--scenario')},{after('--schedule')},2,all,3,2.0,,1100,")
+    for schedule, path in (order.split("=") for order in rest[-4:]):
+        assert os.path.exists(path), path
+        print(f"torch 0,{after('--scenario')}.{schedule},{schedule},2,all,3,2.0,,1100,", flush=True)
+        if told == "hang":
+            time.sleep(60)
 """
 
 
@@ -161,6 +167,13 @@ class Session(unittest.TestCase):
         self.assertTrue(self.steps()["quick"]["result"].startswith("not complete"), self.steps())
         self.assertEqual(self.steps()["suite"]["status"], "ok")
 
+    def test_what_is_killed_keeps_its_rows(self):
+        self.run_session("--steps", "quick")
+        done = self.run_session("--steps", "torch,suite", "--limit", "6", told={"torch": "hang"})
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("out of its time; it said last: torch 0,tiny.1f1b", self.steps()["torch"]["result"])
+        self.assertIn("torch 0,tiny.1f1b,1f1b,2,all", (self.results / "stages.csv").read_text())
+
     def test_what_does_not_fit_is_left_out(self):
         done = self.run_session("--steps", "suite,full", "--limit", "1.5")
         self.assertEqual(done.returncode, 0, done)
@@ -174,6 +187,8 @@ class Session(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual((self.results / "quick.h5").read_bytes(), kept)
         self.assertEqual(set(self.steps()), {"quick", "replay"})
+        self.run_session("--steps", "replay", told={"pipecast": "lacks"})
+        self.assertTrue(self.steps()["replay"]["result"].endswith("; not in the profile: a bf16, b bf16"), self.steps())
         with open(self.results / "stages.csv", newline="") as file:
             self.assertEqual(len(list(csv.DictReader(file))), 4, "rows are replaced, not repeated")
 
