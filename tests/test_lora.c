@@ -131,6 +131,27 @@ static void test_layer_memory(void **state) {
     assert_wide_equal(x.taken - x.b_frees, tokens * (2 * q + 2 * f + 2 * 4 * r + 2 * 2 * h));
 }
 
+/* The same layer with its MLP made again: of that, and of its adapters, is kept what it begins with, 2h, where a norm
+ * apart has put that out; else nothing. The norm alone: not the input of the first adapter, unless it is masked. */
+static void test_recomputed_mlp(void **state) {
+    (void)state;
+    pc_model model = llama3(8);
+    pc_cut cut = {.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 2, .microbatches = 1, .seq_len = 4096};
+    pc_part layer = {.layers = 1, .recompute = PC_RECOMPUTE_MODULES, .recompute_modules = PC_RECOMPUTES_MLP};
+    const wide tokens = 8192, h = 4096, q = 4096, qkv = 6144, f = 14336, r = 16, frozen = 4 * h + 2 * (qkv + q);
+    for (int drops = 0; drops < 2; drops++) {
+        cut.lora = (pc_lora){.rank = 16, .targets = PC_LORA_FC1 | PC_LORA_FC2, .dropout = drops ? 0.1 : 0};
+        cut.transformer_impl = PC_TRANSFORMER_ENGINE;
+        layer.recompute_modules = PC_RECOMPUTES_MLP;
+        assert_wide_equal(activation_of(&model, &cut, &layer).kept, tokens * frozen);
+        cut.transformer_impl = PC_TRANSFORMER_LOCAL;
+        assert_wide_equal(activation_of(&model, &cut, &layer).kept, tokens * (frozen + 2 * h));
+        layer.recompute_modules = PC_RECOMPUTES_LAYERNORM;
+        wide inputs = drops ? 3 * (h + f) : 2 * f;
+        assert_wide_equal(activation_of(&model, &cut, &layer).kept, tokens * (frozen + 4 * f + inputs + 4 * r));
+    }
+}
+
 /* Nobody reads the head's input, nor the embedding's mask; W has nothing of the head. */
 static void test_frozen_ends(void **state) {
     (void)state;
@@ -289,9 +310,9 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flops),       cmocka_unit_test(test_parameters),  cmocka_unit_test(test_layer_memory),
-        cmocka_unit_test(test_frozen_ends), cmocka_unit_test(test_collectives), cmocka_unit_test(test_graphs),
-        cmocka_unit_test(test_input_store), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_flops),          cmocka_unit_test(test_parameters),  cmocka_unit_test(test_layer_memory),
+        cmocka_unit_test(test_frozen_ends),    cmocka_unit_test(test_collectives), cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_recomputed_mlp), cmocka_unit_test(test_input_store), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

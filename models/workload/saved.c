@@ -93,7 +93,8 @@ static void add_mlp(const pc_model *model, const pc_slice *slice, pc_product_for
     pc_module begin = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
     if (pc_model_has_pre_norms(model)) pc_saved_add(saved, "mlp_norm_input", PC_MODULE_MLP_NORM, 2 * rows, PC_FOR_B);
     if (keeps_input && is_few) pc_saved_add(saved, "mlp_input", PC_MODULE_MLP_UP, 2 * rows, PC_FOR_B);
-    pc_saved_add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, input_bytes, PC_FOR_W,
+    pc_saved_add_again(saved, "mlp_up_input", PC_MODULE_MLP_UP, input_bytes,
+                       PC_FOR_W | (keeps_input && !is_few ? PC_FOR_B : 0),
                        drops_norm || (is_again && !(keeps_input && !is_few)), begin);
     pc_saved_add_again(saved, "mlp_act_input", PC_MODULE_MLP_ACT,
                        (slice->stores_low_input ? 1 : 2) * tokens * slice->up, PC_FOR_B, is_again, begin);

@@ -85,6 +85,11 @@ static void add_adapter(const pc_slice *slice, const adapted *x, pc_saved_list *
 
 /* ---- which matrices ---- */
 
+/* A norm that is one module with the matrix behind it keeps its output. */
+static bool drops_norm(const pc_model *model, const pc_slice *slice, int32_t modules) {
+    return modules & PC_RECOMPUTES_LAYERNORM && slice->has_norms_apart && pc_model_has_pre_norms(model);
+}
+
 /* Those that go down are whole on every rank, and see its part of the sequence, what the norm puts out, which the first
  * of them keeps for both. */
 static void add_latents(const pc_slice *slice, int32_t modules, pc_saved_list *saved) {
@@ -110,8 +115,10 @@ static void add_latents(const pc_slice *slice, int32_t modules, pc_saved_list *s
 }
 
 static void add_attention(const pc_model *model, const pc_slice *slice, int32_t modules, pc_saved_list *saved) {
-    const adapted qkv = column(slice, PC_LORA_QKV, PC_MODULE_QKV, slice->hidden, slice->qkv),
-                  output = row(slice, PC_LORA_PROJ, PC_MODULE_ATTN_PROJ, slice->output);
+    adapted qkv = column(slice, PC_LORA_QKV, PC_MODULE_QKV, slice->hidden, slice->qkv);
+    const adapted output = row(slice, PC_LORA_PROJ, PC_MODULE_ATTN_PROJ, slice->output);
+    qkv.input_is_again = drops_norm(model, slice, modules);
+    qkv.made_at = PC_MODULE_QKV;
     if (pc_model_is_latent(model))
         add_latents(slice, modules, saved);
     else
@@ -119,9 +126,16 @@ static void add_attention(const pc_model *model, const pc_slice *slice, int32_t 
     add_adapter(slice, &output, saved);
 }
 
-static void add_mlp(const pc_slice *slice, pc_saved_list *saved) {
-    const adapted up = column(slice, PC_LORA_FC1, PC_MODULE_MLP_UP, slice->hidden, slice->up),
-                  down = row(slice, PC_LORA_FC2, PC_MODULE_MLP_DOWN, slice->ffn);
+/* One that is made again begins with its input, if a norm apart has put that out. */
+static void add_mlp(const pc_model *model, const pc_slice *slice, int32_t modules, pc_saved_list *saved) {
+    bool is_again = modules & PC_RECOMPUTES_MLP;
+    adapted up = column(slice, PC_LORA_FC1, PC_MODULE_MLP_UP, slice->hidden, slice->up),
+            down = row(slice, PC_LORA_FC2, PC_MODULE_MLP_DOWN, slice->ffn);
+    up.made_at = is_again ? PC_MODULE_MLP_DOWN : PC_MODULE_MLP_UP;
+    down.made_at = PC_MODULE_MLP_DOWN;
+    up.like = "mlp_up_input";
+    up.input_is_again = is_again || drops_norm(model, slice, modules);
+    down.input_is_again = up.output_is_again = down.output_is_again = is_again;
     add_adapter(slice, &up, saved);
     add_adapter(slice, &down, saved);
 }
@@ -145,13 +159,13 @@ static void add_routed(const pc_slice *slice, int32_t modules, pc_saved_list *sa
 static void add_shared(const pc_model *model, const pc_slice *slice, int32_t modules, pc_saved_list *saved) {
     const pc_expert_slice *e = &slice->experts;
     bool is_again = modules & (PC_RECOMPUTES_MOE | PC_RECOMPUTES_SHARED_EXPERTS);
-    bool drops_norm = modules & PC_RECOMPUTES_LAYERNORM && pc_model_has_pre_norms(model);
+    bool is_dropped = modules & PC_RECOMPUTES_LAYERNORM && pc_model_has_pre_norms(model);
     adapted up = column(slice, PC_LORA_FC1, PC_MODULE_MLP_UP, slice->hidden, e->shared_up),
             down = row(slice, PC_LORA_FC2, PC_MODULE_MLP_DOWN, e->shared);
     if (e->shared == 0) return;
     up.made_at = down.made_at = PC_MODULE_MLP_DOWN;
     up.like = "router_input";
-    up.input_is_again = is_again || drops_norm;
+    up.input_is_again = is_again || is_dropped;
     down.input_is_again = up.output_is_again = down.output_is_again = is_again;
     add_adapter(slice, &up, saved);
     add_adapter(slice, &down, saved);
@@ -162,7 +176,7 @@ void pc_saved_freeze(const pc_model *model, const pc_slice *slice, bool has_expe
     if (!(slice->frozen & (int32_t)PC_FROZEN_LAYERS)) return;
     drop_for_w(saved);
     add_attention(model, slice, modules, saved);
-    if (!has_experts) return add_mlp(slice, saved);
+    if (!has_experts) return add_mlp(model, slice, modules, saved);
     add_routed(slice, modules, saved);
     add_shared(model, slice, modules, saved);
 }
