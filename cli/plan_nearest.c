@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "engine/alloc.h"
 #include "engine/numbers.h"
+#include "results/plan_table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,12 +59,14 @@ static void say_slow(const pc_plan_request *request, const pc_plan_found *fastes
     bool is_slow = request->most_iteration_s > 0.0 && fastest->iteration_s > request->most_iteration_s;
     const pc_plan_found *nearest = is_slow || !(request->most_cost > 0.0) ? fastest : cheapest;
     write_choice(&nearest->choice, choice, sizeof choice);
+    pc_plan_amounts seconds = pc_plan_write_amounts(nearest->iteration_s, request->most_iteration_s);
+    pc_plan_amounts cost = pc_plan_write_amounts(nearest->cost, request->most_cost);
     if (is_slow)
-        report_usage("no plan fits: the fastest takes %.6g s, of %.6g s at most (%s)", nearest->iteration_s,
-                     request->most_iteration_s, choice);
+        report_usage("no plan fits: the fastest takes %s s, of %s s at most (%s)", seconds.found, seconds.limit,
+                     choice);
     else if (nearest == cheapest && cheapest->cost > request->most_cost)
-        report_usage("no plan fits: in the cheapest a million tokens cost %.6g, of %.6g at most (%s)", nearest->cost,
-                     request->most_cost, choice);
+        report_usage("no plan fits: in the cheapest a million tokens cost %s, of %s at most (%s)", cost.found,
+                     cost.limit, choice);
     else
         report_usage("no plan fits: none is within both the most time and the most cost");
 }
@@ -107,9 +110,9 @@ static void say_memory(const pc_plan_space *space, const pc_plan_request *reques
     bool helps = find_offload(space, request, &kinds);
     write_choice(&least->choice, choice, sizeof choice);
     if (helps) pc_offload_write(kinds, offload);
-    report_usage("no plan fits: the least memory is %.2f GiB of %.2f GiB (%s)%s%s%s",
-                 (double)least->memory_bytes / PC_BYTES_PER_GIB,
-                 (double)pc_iteration_capacity(&space->bases[least->choice.base].spec) / PC_BYTES_PER_GIB, choice,
+    pc_plan_amounts gib =
+        pc_plan_write_gib(least->memory_bytes, pc_iteration_capacity(&space->bases[least->choice.base].spec), 2);
+    report_usage("no plan fits: the least memory is %s GiB of %s GiB (%s)%s%s%s", gib.found, gib.limit, choice,
                  helps ? "; with --offload " : "", offload, helps ? " a plan fits" : "");
 }
 

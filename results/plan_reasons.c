@@ -1,6 +1,7 @@
 /* The run of a plan, what limits it, and by what it is behind the best: plan_table.h has the definitions. */
 #include "results/plan_table.h"
 
+#include "engine/numbers.h"
 #include "models/workload/layout.h"
 #include "scenarios/run_key.h"
 
@@ -26,6 +27,30 @@ pc_code pc_plan_row_run(const pc_run_spec *spec, const pc_run_labels *labels, pc
     plan->ratio_error[PC_INTERVAL_TIME] = pc_interval_find(PC_INTERVAL_TIME, &kind)->pair;
     plan->ratio_error[PC_INTERVAL_MEMORY] = pc_interval_find(PC_INTERVAL_MEMORY, &kind)->pair;
     return PC_OK;
+}
+
+pc_plan_amounts pc_plan_write_gib(int64_t found_bytes, int64_t limit_bytes, int decimals) {
+    enum { MOST = 9 }; /* a byte */
+    pc_plan_amounts text = {.found = ""};
+    bool is_told = false;
+    for (; decimals <= MOST && !is_told; decimals++) {
+        snprintf(text.found, sizeof text.found, "%.*f", decimals, (double)found_bytes / PC_BYTES_PER_GIB);
+        snprintf(text.limit, sizeof text.limit, "%.*f", decimals, (double)limit_bytes / PC_BYTES_PER_GIB);
+        is_told = strcmp(text.found, text.limit) != 0 && strpbrk(text.limit, "123456789");
+    }
+    return text;
+}
+
+pc_plan_amounts pc_plan_write_amounts(double found, double limit) {
+    enum { FEWEST = 6, MOST = 17 };
+    pc_plan_amounts text = {.found = ""};
+    bool is_told = false;
+    for (int digits = FEWEST; digits <= MOST && !is_told; digits++) {
+        snprintf(text.found, sizeof text.found, "%.*g", digits, found);
+        snprintf(text.limit, sizeof text.limit, "%.*g", digits, limit);
+        is_told = strcmp(text.found, text.limit) != 0;
+    }
+    return text;
 }
 
 const char *pc_plan_objective_name(pc_plan_objective objective) {

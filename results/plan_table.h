@@ -109,6 +109,15 @@ bool pc_plan_is_close(pc_plan_objective objective, const pc_plan_row *best, cons
 void pc_plan_rule_text(const pc_plan_space *space, const pc_plan_log *log, const pc_plan_remedy *remedy,
                        char text[PC_PLAN_REASON_SIZE]);
 
+/* Gibibytes, "1.52 of 1.00", and other amounts, "0.01234, of 0.01 at most": with more digits if they would look alike,
+ * and, of a limit, if it would look like none. `decimals`: of gibibytes, the fewest. */
+enum { PC_PLAN_AMOUNT_SIZE = 32 };
+typedef struct pc_plan_amounts {
+    char found[PC_PLAN_AMOUNT_SIZE], limit[PC_PLAN_AMOUNT_SIZE];
+} pc_plan_amounts;
+pc_plan_amounts pc_plan_write_gib(int64_t found_bytes, int64_t limit_bytes, int decimals);
+pc_plan_amounts pc_plan_write_amounts(double found, double limit);
+
 /* "throughput", "memory", "cost". */
 const char *pc_plan_objective_name(pc_plan_objective objective);
 

@@ -97,9 +97,11 @@ static pc_code describe_memory(const pc_plan_asker *asker, const pc_plan_space *
     pc_plan_found least;
     char why[PC_PLAN_TEXT_SIZE] = "over memory";
     bool is_known = find_least_memory(asker, space, &least);
-    if (is_known)
-        snprintf(why, sizeof why, "needs %.1f GiB at least, of %.1f GiB", (double)least.memory_bytes / PC_BYTES_PER_GIB,
-                 (double)pc_iteration_capacity(&space->bases[least.choice.base].spec) / PC_BYTES_PER_GIB);
+    if (is_known) {
+        int64_t room = pc_iteration_capacity(&space->bases[least.choice.base].spec);
+        pc_plan_amounts gib = pc_plan_write_gib(least.memory_bytes, room, 1);
+        snprintf(why, sizeof why, "needs %s GiB at least, of %s GiB", gib.found, gib.limit);
+    }
     pc_code code = describe_lack(space, name, why, row, error);
     if (code) return code;
     row->row.status = PC_RUN_OUT_OF_MEMORY;

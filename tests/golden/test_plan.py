@@ -501,7 +501,6 @@ class Words(Plan):
         both = self.plan(path, "--gpus", "4,8", "--tokens", "10B", "--deadline", "1000d", "--each", "gpus", "--top", "1")
         self.assertEqual([cell["what"] for cell in both["each"]], ["gpus 4", "gpus 8"])
         self.assertEqual([cell["what"] for cell in both["goal"]["each"]], ["machine dgx-a100, gpus 4"])
-        self.check_goal_beside_each(path)
         said = run("plan", path, "--gpus", "4,8", "--tokens", "10B", "--deadline", "1000d", "--each", "gpus", "--top", "1").stdout
         self.assertEqual(said.count("fewest GPUs within"), 1)
         self.assertIn("no fewer were tried", said)
@@ -509,21 +508,6 @@ class Words(Plan):
         self.assertEqual((done.returncode, done.stderr), (1, "pipecast: plan: no plan that was tried keeps to the deadline\n"))
         self.assertRegex(" ".join(done.stdout.split()), r"keeps to 0.000694444 days; the nearest above is 4 of dgx-a100, \S+ days; 1 "
                                                         r"more would be too slow even at the GPU's peak rate$")
-
-    def check_goal_beside_each(self, path):
-        """Rows of the goal and rows of --each are told apart in json, csv and a results file; the goal alone has them in both lists."""
-        words = ("plan", path, "--gpus", "4,8", "--tokens", "10B", "--deadline", "1000d", "--top", "1")
-        alone = json.loads(self.good(*words, "--format", "json"))
-        self.assertEqual(alone["goal"]["each"], alone["each"])
-        file = self.path("both.h5")
-        both = json.loads(self.good(*words, "--each", "machine,gpus", "--format", "json", "-o", file))
-        wanted = [("goal.machine=dgx-a100,gpus=4", "goal"), ("each.machine=dgx-a100,gpus=4", "each"), ("each.machine=dgx-a100,gpus=8", "each")]
-        self.assertEqual([(cell["name"], cell["part"]) for cell in both["goal"]["each"] + both["each"]], wanted)
-        rows = csv.DictReader(io.StringIO(self.good(*words, "--each", "machine,gpus", "--format", "csv")))
-        self.assertEqual([(row["name"], row["part"]) for row in rows][1:], wanted)
-        runs = csv.DictReader(io.StringIO(self.good("export", file, "--to", "csv")))
-        self.assertEqual([row["name"] for row in runs], ["plan-1", *[name for name, _ in wanted]])
-        self.assertIn("plans  scaling  ", self.good("figure", file, "--list"))
 
     def test_what_is_said_of_machines(self):
         """No energy, and one price for two, are said above the table; each machine's memory is a number."""

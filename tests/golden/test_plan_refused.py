@@ -50,6 +50,21 @@ class Nothing(Plan):
         self.check(rf"in the cheapest a million tokens cost {best:.6g}, of 1e-06 at most \(.*\)", "--most-cost", "0.000001",
                    "--price", "3/h")
 
+    def test_what_nearly_fits(self):
+        """What is found and the limit are told apart, and a limit does not look like none."""
+        best = self.plan(self.write(PLAN), "--objective", "cost", "--price", "3/h")["plans"][0]["cost_per_million_tokens"]
+        less = f"{best * (1 - 1e-9):.17g}"
+        done = run("plan", self.write(PLAN), "--price", "3/h", "--most-cost", less)
+        cost, limit = re.search(r"a million tokens cost (\S+), of (\S+) at most", done.stderr).groups()
+        self.assertTrue(float(cost) > float(limit) > 0, done.stderr)
+        path = self.write(PLAN)
+        least = round(self.plan(path, "--objective", "memory")["plans"][0]["memory_gib_max"] * 2**30)
+        for room in (least - 1, 2**20):
+            done = run("plan", path, "--memory", f"{room} B", "--each", "schedule")
+            gib, limit = re.search(r"the least memory is (\S+) GiB of (\S+) GiB", done.stderr).groups()
+            self.assertTrue(float(gib) > float(limit) > 0, done.stderr)
+            self.assertIn(f"of {limit} GiB", done.stdout)
+
     def test_cost_beside_time_enough(self):
         """Of two limits the one that nothing keeps is named."""
         best = self.plan(self.write(PLAN), "--objective", "cost", "--price", "3/h")["plans"][0]["cost_per_million_tokens"]
