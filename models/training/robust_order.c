@@ -41,13 +41,17 @@ bool pc_robust_order_is_wanted(const pc_outline *outline) {
 
 /* ---- one pipeline ---- */
 
-/* What the name allows, if there is room for it. */
+/* What the name allows, if there is room for it. Where B takes more than F kept, a name limits what F keep, and nothing
+ * says in bytes what that comes to (generate_recomputed.c): then it is what the good day's order holds, of all devices
+ * the most. */
 static void find_limits(const pc_outline *outline, const pc_order_given *given, int64_t *limits) {
     const pc_generator *generator = outline->spec->generator;
     pc_generate_request request = pc_outline_request(outline, given->costs);
+    bool is_held = !generator->adapts && given->costs->recomputes_in_b;
     if (generator->adapts) request.memory_limit = (pc_memory_limit){given->room_bytes};
     pc_least_span_limits(generator, &request, given->replay, limits);
-    for (int d = 0; d < outline->devices; d++) limits[d] = pc_min(limits[d], given->room_bytes[d]);
+    for (int d = 0; d < outline->devices; d++)
+        limits[d] = pc_min(is_held ? given->replay->peak_bytes : limits[d], given->room_bytes[d]);
 }
 
 static pc_code look(const pc_outline *outline, const pc_order_given *given, const int64_t *limits, pc_robust goal,

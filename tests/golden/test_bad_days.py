@@ -61,6 +61,15 @@ class BadDays(command.Command):
         self.bad(2, "--robust: means nothing without samples; expected samples: 1000 or so beside it", "run", *SMALL,
                  "--robust", "p95")
 
+    def test_a_robust_order_holds_no_more(self):
+        """Where B recomputes or leaves gradients for W, a name limits microbatches and not bytes."""
+        cut = ("--model", "gpt3-6.7b", "--machine", "dgx-h100", "--pp", "4", "--microbatches", "8", "--schedule", "v-half",
+               "--samples", "20", "--jitter", "0.02", "--slow-gpus", "1", "--slow-factor", "1.1", "--robust", "none,mean")
+        for more in (("--recompute", "full"), ("--tp", "2")):
+            good, mean = self.rows(*cut, *more)
+            self.assertNotEqual(mean["trace_hash"], good["trace_hash"])
+            self.assertLessEqual(*(float(row["activation_gib_max"]) for row in (mean, good)))
+
     def test_the_room_is_that_of_the_smaller_gpu(self):
         """Two of the last stage's GPUs have 40 GB; a limit that the user sets is one for all."""
         (own,), (small,) = (self.rows(*SMALL, "--machine", machine) for machine in ("dgx-a100", "dgx-a100-40gb"))
