@@ -6,6 +6,7 @@
 #include "storage/text_file.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPECTED "a CSV file with a line for each layer, and in it a count for each expert"
@@ -72,8 +73,12 @@ static pc_code take_layer(table *x, int fields, pc_error *error) {
     return PC_OK;
 }
 
+/* Or what a program writes for a number that it has not: "nan", "inf". */
 static bool is_number(const char *text) {
-    return *text && strspn(text, "+-.0123456789") > 0;
+    char *end;
+    if (*text && strspn(text, "+-.0123456789") > 0) return true;
+    (void)strtod(text, &end);
+    return end != text && *end == '\0';
 }
 
 /* A first line of words names columns. */

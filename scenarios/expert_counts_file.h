@@ -4,7 +4,8 @@
  *     4096,3801,4410,...
  *
  * A line is a layer, a number an expert; all lines have as many. Lines that begin with # are left out, and so is a
- * first line of words. If its first word is `layer`, the first column numbers the layers and is left out, too.
+ * first line of words ("nan" and "inf" are none). If its first word is `layer`, the first column numbers the layers and
+ * is left out, too.
  */
 #ifndef PC_SCENARIOS_EXPERT_COUNTS_FILE_H
 #define PC_SCENARIOS_EXPERT_COUNTS_FILE_H

@@ -148,7 +148,7 @@ static void check_refused(const char *text, const char *expected) {
 static void test_files(void **state) {
     (void)state;
     static const char *const texts[] = {"1,3\n4,4\n", "# counted\n\n1, 3\n4, 4", "e0,e1\r\n2,6\r\n1,1\r\n",
-                                        "layer,e0,e1\n3,0.25,0.75\n4,0.5,0.5\n"};
+                                        "layer,e0,e1\n3,0.25,0.75\n4,0.5,0.5\n", "nano,info\n2,6\n1,1\n"};
     uint64_t hash = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         pc_expert_counts counts;
@@ -166,6 +166,8 @@ static void test_refusals(void **state) {
     (void)state;
     check_refused("1,3\n4,-4\n", "own.csv:2: '-4' for expert 1; expected a count, 0 or more");
     check_refused("layer,a,b\n0,1,many\n", "own.csv:2: 'many' for expert 1; expected a count, 0 or more");
+    check_refused("nan,3\n4,4\n", "own.csv:1: 'nan' for expert 0; expected a count, 0 or more");
+    check_refused("INF , 3\n4,4\n", "own.csv:1: 'INF' for expert 0; expected a count, 0 or more");
     check_refused("1,3\n4,4,4\n", "own.csv:2: 3 numbers; expected 2, as in the lines before");
     check_refused("layer,a\n0,1\n1,1,1\n", "own.csv:3: 3 numbers; expected 2, as in the lines before");
     check_refused("1,3\n0,0\n", "own.csv:2: no tokens at all; expected a count over 0");

@@ -198,6 +198,8 @@ class LibraryTable(Table):
 
     def _find(self, name: str) -> Tuple[int, int]:
         """A column's number and type, which are -1 if there is none."""
+        if "\0" in name:  # which the library would read as its end
+            return -1, -1
         column = library.results_find(self._handle, name.encode())
         found = self._found[name] = column, library.results_column_type(self._handle, column)
         return found

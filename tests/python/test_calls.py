@@ -213,7 +213,8 @@ class Calls(unittest.TestCase):
         self.assertEqual((row.pp, row.schedule, row.status), (4, "v-half", "ok"))
         self.assertEqual(row.iteration_s, runs["iteration_s"][3])
         self.assertRaises(AttributeError, getattr, row, "no_such_column")
-        self.assertRaises(KeyError, runs.__getitem__, "no_such_column")
+        for name in ("no_such_column", "mfu\0"):
+            self.assertRaises(KeyError, runs.__getitem__, name)
         self.assertRaises(IndexError, runs.row, 4)
 
     def test_given_times(self):
