@@ -1,4 +1,4 @@
-#include "models/machine/network.h"
+#include "tests/gpu_network.h"
 
 #include "engine/alloc.h"
 #include "engine/index.h"

@@ -1,4 +1,4 @@
-/* network.h: a machine's links as resources of an engine program, and the routes between its GPUs.
+/* gpu_network.h: a machine's links as resources of an engine program, and the routes between its GPUs.
  *
  * Links, each way: a GPU's into its domain; those of the NICs that GPUs of a node have in common (with as many NICs as
  * GPUs each has its own); a leaf's uplinks. A message inside a domain crosses two links, one under a leaf two, one
@@ -6,8 +6,8 @@
  * lone large flow is as fast as in the closed cost. Links have no latency: it differs between a step of a collective
  * and a message, and between protocols, and whoever sends adds it (pc_hop, pc_collective_phase).
  */
-#ifndef PC_MODELS_MACHINE_NETWORK_H
-#define PC_MODELS_MACHINE_NETWORK_H
+#ifndef PC_TESTS_GPU_NETWORK_H
+#define PC_TESTS_GPU_NETWORK_H
 
 #include "engine/error.h"
 #include "engine/program.h"

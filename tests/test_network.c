@@ -5,8 +5,8 @@
 #include "engine/program_internal.h"
 #include "engine/simulation.h"
 #include "models/machine/collective.h"
-#include "models/machine/network.h"
 #include "models/machine/shares.h"
+#include "tests/gpu_network.h"
 #include "tests/random_machine.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "engine/alloc.h"
 #include "models/cost/roofline.h"
 #include "models/machine/collective.h"
-#include "models/machine/network.h"
 #include "tests/profile_cost_example.h"
 #include "tests/random_machine.h"
 #include "tests/refusals.h"

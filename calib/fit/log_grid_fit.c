@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CORNERS_MAX = 1 << PC_GRID_AXES, FOLDS = 5, ROUNDS = 3, STEPS_MAX = 400 };
+enum { FOLDS = 5, ROUNDS = 3, STEPS_MAX = 400 };
 
 /* Of the smoothness beside second differences: first ones, and the values. */
 static const double slope_part = 0.3, value_part = 0.01;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOSTS = 512, HOST_SIZE = 64 };
+enum { HOST_SIZE = 64 };
 
 /* What the comments of one run have said so far. */
 typedef struct run {

@@ -11,13 +11,13 @@
  * their fabric and its load; what the host takes depends on the program by up to ten times. Data of a few dozen runs
  * weigh more than all of them. */
 static const pc_tuned_rule rules[PC_TUNED] = {
-    [PC_TUNED_GEMM] = {"gemm", "times", "seconds of matrix products", true, 0.1, 0.2, 5.0},
-    [PC_TUNED_ATTENTION] = {"attention", "times", "seconds of flash attention", true, 0.3, 0.1, 10.0},
-    [PC_TUNED_MEMORY] = {"memory", "times", "seconds of kernels bound by memory", true, 0.3, 0.1, 10.0},
-    [PC_TUNED_LAUNCH] = {"launch", "times", "the host's seconds a launch", true, 0.7, 0.02, 50.0},
-    [PC_TUNED_NETWORK] = {"network", "times", "seconds of bytes between domains", true, 0.3, 0.1, 10.0},
-    [PC_TUNED_OVERLAP] = {"overlap", "more", "added to overlap.slowdown", false, 0.1, -1.0, 1.0},
-    [PC_TUNED_OVERHEAD] = {"overhead", "s", "added to every iteration", false, 0.1, -10.0, 10.0},
+    [PC_TUNED_GEMM] = {"gemm", "times", true, 0.1, 0.2, 5.0},            /* seconds of matrix products */
+    [PC_TUNED_ATTENTION] = {"attention", "times", true, 0.3, 0.1, 10.0}, /* seconds of flash attention */
+    [PC_TUNED_MEMORY] = {"memory", "times", true, 0.3, 0.1, 10.0},       /* seconds of kernels bound by memory */
+    [PC_TUNED_LAUNCH] = {"launch", "times", true, 0.7, 0.02, 50.0},      /* the host's seconds a launch */
+    [PC_TUNED_NETWORK] = {"network", "times", true, 0.3, 0.1, 10.0},     /* seconds of bytes between domains */
+    [PC_TUNED_OVERLAP] = {"overlap", "more", false, 0.1, -1.0, 1.0},     /* added to overlap.slowdown */
+    [PC_TUNED_OVERHEAD] = {"overhead", "s", false, 0.1, -10.0, 10.0},    /* added to every iteration */
 };
 
 const pc_tuned_rule *pc_tuned_rule_of(pc_tuned which) {

@@ -32,7 +32,7 @@ typedef enum pc_tuned {
 
 /* What is known of each before any run was seen. Gaussian: of a factor its logarithm. */
 typedef struct pc_tuned_rule {
-    const char *name, *unit, *meaning;
+    const char *name, *unit;
     bool is_factor;
     double width;       /* the prior's standard deviation around what changes nothing */
     double least, most; /* of the value */

@@ -393,10 +393,6 @@ pc_code pc_cut_check(const pc_model *model, const pc_cut *cut, int parts, pc_err
     return code ? code : check_recomputation(model, cut, parts, error);
 }
 
-pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error) {
-    return check_layout(model, cut, parts, error);
-}
-
 /* ---- layers that a recipe leaves in 16 bits ---- */
 
 /* Of layers `first` to `first + count - 1` those among the model's first and last. */

@@ -333,10 +333,6 @@ const char *pc_cp_comm_name(pc_cp_comm comm);
 /* The most ranks, up to `most`, that divide cp and the heads of queries and of keys on a rank of tensor parallelism. */
 int pc_cut_most_exchange(const pc_model *model, const pc_cut *cut, int most);
 
-/* A rule of pc_cut_check alone: whether the layers divide over `parts` parts, 1 to PC_PARTS_MAX, as the layout
- * asks. Of the cut only the layout and its lists are looked at. */
-pc_code pc_cut_check_layout(const pc_model *model, const pc_cut *cut, int parts, pc_error *error);
-
 /* Part `part` of `parts` of a checked cut whose layout is not BALANCED. */
 pc_part pc_cut_part(const pc_model *model, const pc_cut *cut, int parts, int part);
 

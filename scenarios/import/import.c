@@ -27,10 +27,6 @@ const char *pc_import_format_name(pc_import_format format) {
     return formats[format].name;
 }
 
-const char *pc_import_format_words(pc_import_format format) {
-    return formats[format].words;
-}
-
 /* Names the file without its folders: the same file gives the same bytes wherever it lies. */
 static void write(const pc_imported *import, pc_import_format format, const char *path, pc_import_text *made) {
     pc_text headline = {.data = NULL};

@@ -19,9 +19,8 @@ typedef enum pc_import_format {
     PC_IMPORT_FORMATS
 } pc_import_format;
 
-/* "hf"; and "a config.json of Hugging Face", as messages call such a file. */
+/* "hf". */
 const char *pc_import_format_name(pc_import_format format);
-const char *pc_import_format_words(pc_import_format format);
 
 /* All their names, with '|' between. */
 extern const char pc_import_format_names[];
