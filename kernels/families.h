@@ -31,6 +31,12 @@ extern const pc_kernel_family pc_family_fp8_block_gemm_forward, pc_family_fp8_bl
 extern const pc_kernel_family pc_family_mxfp8_gemm_forward, pc_family_mxfp8_gemm_input_gradient,
     pc_family_mxfp8_gemm_weight_gradient;
 
+/* of several groups of rows, in 16 and 8 bits: gemm_grouped.h */
+extern const pc_kernel_family pc_family_grouped_gemm_forward, pc_family_grouped_gemm_input_gradient,
+    pc_family_grouped_gemm_weight_gradient;
+extern const pc_kernel_family pc_family_fp8_grouped_gemm_forward, pc_family_fp8_grouped_gemm_input_gradient,
+    pc_family_fp8_grouped_gemm_weight_gradient;
+
 /* what reads, does little and writes: memory_bound.h */
 extern const pc_kernel_family pc_family_gelu_forward, pc_family_gelu_backward;
 extern const pc_kernel_family pc_family_swiglu_forward, pc_family_swiglu_backward;

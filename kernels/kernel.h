@@ -71,6 +71,7 @@ typedef enum pc_kernel_group { /* as pc_operation_kind of models/workload/operat
                                PC_KERNEL_NORM,
                                PC_KERNEL_ELEMENTWISE,
                                PC_KERNEL_OPTIMIZER,
+                               PC_KERNEL_GROUPED_GEMM,
                                PC_KERNEL_GROUPS
 } pc_kernel_group;
 

@@ -276,6 +276,13 @@ static const pc_kernel_shape of_gemm_low[] = {
     {.batch = 1, .m = 144, .n = 32, .k = 384, .accumulates = true},
     {.batch = 1, .m = 32, .n = 160, .k = 640},
 };
+/* One group, few, some of the least rows, more than streams. */
+static const pc_kernel_shape of_grouped[] = {
+    {.batch = 1, .m = 32, .n = 16, .k = 32},
+    {.batch = 3, .m = 48, .n = 32, .k = 48, .accumulates = true},
+    {.batch = 7, .m = 32, .n = 48, .k = 16},
+    {.batch = 5, .m = 64, .n = 16, .k = 80, .accumulates = true},
+};
 static const pc_kernel_shape of_attention[] = {
     {.batch = 1, .m = 16, .n = 16, .k = 64, .heads = 1, .kv_heads = 1},
     {.batch = 2, .m = 70, .n = 70, .k = 32, .heads = 2, .kv_heads = 1, .is_causal = true},
@@ -312,6 +319,7 @@ static const struct group {
     [PC_KERNEL_NORM] = {of_norm, sizeof of_norm / sizeof *of_norm},
     [PC_KERNEL_ELEMENTWISE] = {of_elementwise, sizeof of_elementwise / sizeof *of_elementwise},
     [PC_KERNEL_OPTIMIZER] = {of_optimizer, sizeof of_optimizer / sizeof *of_optimizer},
+    [PC_KERNEL_GROUPED_GEMM] = {of_grouped, sizeof of_grouped / sizeof *of_grouped},
 };
 
 /* In bf16, with a gradient of either format where a tensor has one scale. */
@@ -323,12 +331,12 @@ static void make_low(const pc_kernel_family *family, int number, pc_kernel_shape
 
 bool pc_kernel_check_shape(const pc_kernel_family *family, int number, pc_kernel_shape *shape) {
     static const struct group low = {of_gemm_low, sizeof of_gemm_low / sizeof *of_gemm_low};
-    const struct group *group = family->low ? &low : &groups[family->group];
+    const struct group *group = family->low && family->group == PC_KERNEL_GEMM ? &low : &groups[family->group];
     if (number < 0 || number >= 2 * group->count) return false;
     *shape = group->shapes[number / 2];
     shape->dtype = number % 2 ? PC_FP16 : PC_BF16;
     if (family->low) make_low(family, number, shape);
-    if (family->group != PC_KERNEL_GEMM) return true;
+    if (family->group != PC_KERNEL_GEMM && family->group != PC_KERNEL_GROUPED_GEMM) return true;
     if (family->role != PC_KERNEL_FORWARD) shape->epilogue = PC_EPILOGUE_NONE;
     if (family->role != PC_KERNEL_WEIGHT_GRADIENT) shape->accumulates = false;
     return true;

@@ -420,6 +420,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t what
     memcpy(&p.beta, beta, sizeof p.beta);
     now.multiplied++;
     now.last_way = way.way;
+    now.workspaces[now.multiplied % 8] = workspace;
     now.last_was_fast = of->is_fast != 0;
     now.enqueue(stream, multiply, &p, sizeof p, now.seconds[way.way]);
     return CUBLAS_STATUS_SUCCESS;

@@ -21,8 +21,9 @@ typedef struct fake_cublaslt {
     int faults;      /* what the manual forbids */
     char fault[128]; /* the first of them */
     int last_way;
-    bool last_was_fast; /* fast accumulation */
-    size_t version;     /* 0: 13.0.2 */
+    bool last_was_fast;  /* fast accumulation */
+    size_t version;      /* 0: 13.0.2 */
+    void *workspaces[8]; /* of the last products: of number i at i % 8, counted from 1 */
 } fake_cublaslt;
 
 fake_cublaslt *fake_cublaslt_now(void);

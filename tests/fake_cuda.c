@@ -17,17 +17,19 @@ typedef struct work {
 
 struct CUgraph_st {
     work *first, **end;
+    int forks; /* streams that joined the capture and that nobody has waited for since */
 };
 struct CUgraphExec_st {
     work *first; /* the graph's own */
 };
 struct CUstream_st {
-    bool is_capturing, is_busy;
+    bool is_capturing, is_busy, is_fork; /* is_fork: it joined another stream's capture */
     struct CUgraph_st *graph;
 };
 struct CUevent_st {
-    bool is_recorded;
+    bool is_recorded, has_no_time;
     double seconds;
+    struct CUstream_st *stream; /* that it was recorded in, in a capture; NULL: not in one */
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -330,6 +332,15 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
     return cudaSuccess;
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    MAY_FAIL("cudaEventCreateWithFlags");
+    if (flags != cudaEventDisableTiming) return forbidden(cudaErrorInvalidValue);
+    *event = calloc(1, sizeof **event);
+    (*event)->has_no_time = true;
+    fake.events++;
+    return cudaSuccess;
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     free(event);
     fake.events--;
@@ -338,15 +349,34 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     MAY_FAIL("cudaEventRecord");
-    if (stream->is_capturing) return forbidden(cudaErrorStreamCaptureUnsupported);
+    if (stream->is_capturing && !event->has_no_time) return forbidden(cudaErrorStreamCaptureUnsupported);
     event->is_recorded = true;
     event->seconds = clock_s;
+    event->stream = stream->is_capturing ? stream : NULL;
+    return cudaSuccess;
+}
+
+/* A stream that waits for one that is captured is captured with it, until that one waits for it. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    MAY_FAIL("cudaStreamWaitEvent");
+    if (flags != 0 || !event->is_recorded) return forbidden(cudaErrorInvalidValue);
+    fake.waits++;
+    if (!event->stream) return stream->is_capturing ? forbidden(cudaErrorStreamCaptureIsolation) : cudaSuccess;
+    if (!stream->is_capturing) {
+        stream->is_capturing = stream->is_fork = true;
+        stream->graph = event->stream->graph;
+        stream->graph->forks++;
+    } else if (event->stream->is_fork && event->stream->graph == stream->graph) {
+        event->stream->is_capturing = event->stream->is_fork = false;
+        stream->graph->forks--;
+    }
     return cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
     MAY_FAIL("cudaEventElapsedTime");
-    if (!from->is_recorded || !to->is_recorded) return say(cudaErrorInvalidResourceHandle);
+    if (!from->is_recorded || !to->is_recorded || from->has_no_time || to->has_no_time)
+        return say(cudaErrorInvalidResourceHandle);
     *milliseconds = (float)((to->seconds - from->seconds) * 1e3);
     return cudaSuccess;
 }
@@ -366,9 +396,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    if (!stream->is_capturing) return forbidden(cudaErrorIllegalState);
+    if (!stream->is_capturing || stream->is_fork) return forbidden(cudaErrorIllegalState);
     stream->is_capturing = false;
     captures--;
+    if (stream->graph->forks > 0) return forbidden(cudaErrorStreamCaptureUnjoined);
     *graph = stream->graph;
     if (!fails("cudaStreamEndCapture")) return say(cudaSuccess);
     (void)cudaGraphDestroy(stream->graph);

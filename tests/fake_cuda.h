@@ -26,6 +26,7 @@ typedef struct fake_cuda {
     /* What is there now: 0 when all was given back. */
     int streams, pools, events, graphs, ready_graphs;
     int64_t blocks, bytes, high_bytes;
+    int waits;                                           /* of a stream for an event */
     int synchronisations, works, graph_launches, faults; /* faults: calls that CUDA forbids there */
 } fake_cuda;
 

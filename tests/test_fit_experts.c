@@ -390,6 +390,19 @@ static void measured_groups_answer(void **state) {
     assert_true(estimate.seconds == pc_fit_predict(&fit[4], at).seconds);
 }
 
+/* Of our own calibrations, which have both: the cold one, wherever it stands. */
+static void cold_groups_answer(void **state) {
+    (void)state;
+    for (int cold = 0; cold < 2; cold++) {
+        pc_fit fit[] = {grouped_truth("grouped_gemm_forward", ""), grouped_truth("grouped_gemm_forward", "")};
+        fit[1 - cold].key.cache = PC_CACHE_HOT;
+        pc_profile profile = {.fit = fit, .fit_count = 2};
+        pc_experts_fits fits;
+        pc_experts_choose(&profile, &fits);
+        assert_ptr_equal(fits.grouped[PC_PRODUCT_BF16][PC_GEMM_FORWARD], &fit[cold]);
+    }
+}
+
 /* On a GPU of one processor without ramp, launch and memory a plain product of whole tiles takes its FLOPs over 1e15.
  * Here these are 8 * 2 * 512 * 4096 * 7168. A loop takes 1.03 of them and the bytes 2.05 of theirs: the root of both
  * squares. Few rows are the host's 9.2 us a group. */
@@ -481,6 +494,7 @@ int main(void) {
         cmocka_unit_test(measurements_become_points),
         cmocka_unit_test(groups_are_those_of_the_product),
         cmocka_unit_test(measured_groups_answer),
+        cmocka_unit_test(cold_groups_answer),
         cmocka_unit_test(others_answer_by_the_rule),
         cmocka_unit_test(layers_answer_by_their_products),
         cmocka_unit_test(fits_are_judged_by_others_rows),

@@ -61,6 +61,26 @@ static void test_large_products(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* Experts as models have them, but for fewer columns; uneven groups on several streams. */
+static void test_large_grouped_products(void **state) {
+    (void)state;
+    static const int64_t sizes[][4] = {{2, 512, 512, 256}, {8, 256, 768, 512}, {64, 64, 192, 256}};
+    int count, wrong = 0;
+    const pc_kernel_family *const *families = pc_kernel_families(&count);
+    for (int i = 0; i < 3 * count; i++) {
+        const pc_kernel_family *family = families[i / 3];
+        bool is_low = family->low != NULL;
+        if (family->group != PC_KERNEL_GROUPED_GEMM || (is_low && family->low->can(device, NULL) != PC_OK)) continue;
+        const int64_t *size = sizes[i % 3];
+        pc_kernel_shape shape = {.dtype = PC_BF16, .batch = size[0], .m = size[1], .n = size[2], .k = size[3]};
+        shape.scaling = is_low ? family->low->scaling : PC_LOW_NONE;
+        shape.low = is_low && family->role != PC_KERNEL_FORWARD ? PC_E5M2 : PC_E4M3;
+        shape.accumulates = family->role == PC_KERNEL_WEIGHT_GRADIENT;
+        wrong += !check_shape(family, i, &shape);
+    }
+    assert_int_equal(wrong, 0);
+}
+
 /* In 8 bits, as large, and k as long as models have it: sums that stay in the matrix units lose most there. */
 static void test_large_low_products(void **state) {
     (void)state;
@@ -69,7 +89,7 @@ static void test_large_low_products(void **state) {
     const pc_kernel_family *const *families = pc_kernel_families(&count);
     for (int i = 0; i < 4 * count; i++) {
         const pc_kernel_family *family = families[i / 4];
-        if (!family->low || family->low->can(device, NULL) != PC_OK) continue;
+        if (family->group != PC_KERNEL_GEMM || !family->low || family->low->can(device, NULL) != PC_OK) continue;
         const int64_t *size = sizes[i % 4];
         pc_kernel_shape shape = {.dtype = PC_BF16, .scaling = family->low->scaling, .batch = 1};
         shape.m = size[0];
@@ -211,10 +231,15 @@ static void test_time(void **state) {
 int main(int argc, char **argv) {
     enum { SKIPPED = 77 };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fills),          cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_ahead),   cmocka_unit_test(test_time_of_short),
-        cmocka_unit_test(test_time),           cmocka_unit_test(test_families),
-        cmocka_unit_test(test_large_products), cmocka_unit_test(test_large_low_products),
+        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_ahead),
+        cmocka_unit_test(test_time_of_short),
+        cmocka_unit_test(test_time),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_large_products),
+        cmocka_unit_test(test_large_low_products),
+        cmocka_unit_test(test_large_grouped_products),
     };
     pc_error error = {0};
     if (pc_device_open(0, &device, &error) != PC_OK) {

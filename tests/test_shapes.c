@@ -103,7 +103,8 @@ static void plans_cover_every_family(void **state) {
             if (coarse < 7) fail_msg("%s: %d shapes", families[f]->name, (int)coarse);
             if (families[f]->group == PC_KERNEL_ATTENTION) assert_true(causal >= 10 && list.count > causal);
             if (efforts[e] == PC_CALIBRATE_TINY) continue;
-            bool is_rows = families[f]->group != PC_KERNEL_GEMM && families[f]->group != PC_KERNEL_ATTENTION;
+            bool is_rows = families[f]->group != PC_KERNEL_GEMM && families[f]->group != PC_KERNEL_GROUPED_GEMM &&
+                           families[f]->group != PC_KERNEL_ATTENTION;
             assert_true(least <= 32 << 20 && most >= 128 << 20);
             if (is_rows && !strstr(families[f]->name, "embedding")) assert_true(least <= 1 << 20 && most >= 900 << 20);
             assert_true((fp16 > 0) == (efforts[e] == PC_CALIBRATE_FULL && !families[f]->low));

@@ -181,12 +181,13 @@ static double sample_seconds(const pc_measure *session, double launch_s) {
     return nodes * (launch_s + node_s) + graph_s + wait_s;
 }
 
-/* Preparing tries algorithms, of attention only against a library; filling writes every set. */
+/* Preparing tries algorithms, of attention only against a library, of grouped products none; filling writes every set.
+ */
 static double estimate(const pc_measure *session, const pc_listed_shape *listed) {
     const double fixed_s = 0.02, samples = 40, trials = 40;
     double launch_s = pc_shape_kernel_seconds(listed, &session->rates), states = listed->sets > 1 ? 2 : 1;
     double fill_s = (double)listed->set_bytes * listed->sets / (0.1 * session->rates.bytes_per_s);
-    bool is_tried = listed->family->prepare &&
+    bool is_tried = listed->family->prepare && listed->family->group != PC_KERNEL_GROUPED_GEMM &&
                     (listed->family->group != PC_KERNEL_ATTENTION || session->request->attention_library);
     return fixed_s + fill_s + (is_tried ? trials * launch_s : 0.0) +
            states * samples * sample_seconds(session, launch_s);
@@ -249,8 +250,9 @@ static pc_code measure_shapes(pc_measure *session, pc_error *error) {
             since_sentinel = 0;
             code = pc_measure_sentinels(session, error);
         }
+        int64_t before = session->profile->kernel_count;
         if (!code && !family_of(session, listed->family)->is_out) code = measure_listed(session, listed, error);
-        since_sentinel++;
+        since_sentinel += session->profile->kernel_count > before; /* what is left out lets no clock drift */
         if (!code) tell(session, i + 1, listed);
     }
     if (!knows_ceilings) pc_measure_ceilings(session);

@@ -115,7 +115,7 @@ double pc_shape_kernel_seconds(const pc_listed_shape *shape, const pc_shape_rate
 /* A line for people: "gemm_forward bf16 8192 x 4096 x 4096". */
 void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *shape, char *text, int size);
 
-/* ---- shapes_matrix.c, shapes_low.c, shapes_rows.c: the recipes ---- */
+/* ---- shapes_matrix.c, shapes_low.c, shapes_grouped.c, shapes_rows.c: the recipes ---- */
 
 /* The recipes of a family add through this; those that the family refuses, that do not fit or that are there already
  * are dropped. */
@@ -134,6 +134,7 @@ int64_t pc_shape_draw(pc_shape_builder *builder, int64_t least, int64_t most, in
 
 void pc_shapes_of_gemm(pc_shape_builder *builder, pc_calibrate_effort effort);
 void pc_shapes_of_gemm_low(pc_shape_builder *builder, pc_calibrate_effort effort);
+void pc_shapes_of_grouped(pc_shape_builder *builder, pc_calibrate_effort effort);
 void pc_shapes_of_attention(pc_shape_builder *builder, pc_calibrate_effort effort);
 /* Everything else; false if the name is not known. */
 bool pc_shapes_of_rows(pc_shape_builder *builder, pc_calibrate_effort effort);

@@ -146,6 +146,7 @@ static pc_code take_samples(pc_measure *session, pc_bench *b, const sampling *ho
 static pc_operation_kind kind_of(const pc_kernel_family *family) {
     switch (family->group) {
     case PC_KERNEL_GEMM:
+    case PC_KERNEL_GROUPED_GEMM: /* as profiles have it */
         return PC_OPERATION_GEMM;
     case PC_KERNEL_ATTENTION:
         return PC_OPERATION_ATTENTION;
@@ -186,6 +187,7 @@ static void describe_shape(const pc_kernel_family *family, const pc_kernel_shape
     made->k = shape->k;
     made->heads = shape->heads;
     made->kv_heads = shape->kv_heads;
+    if (family->group == PC_KERNEL_GROUPED_GEMM) made->experts = shape->batch;
     made->flops = family->flops(shape);
     made->bytes = family->bytes(shape);
 }

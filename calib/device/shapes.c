@@ -126,7 +126,9 @@ static void order(pc_shape_list *list, uint64_t *random) {
 }
 
 static void add_family(pc_shape_builder *b, pc_calibrate_effort effort) {
-    if (b->family->low)
+    if (b->family->group == PC_KERNEL_GROUPED_GEMM)
+        pc_shapes_of_grouped(b, effort);
+    else if (b->family->low)
         pc_shapes_of_gemm_low(b, effort);
     else if (b->family->group == PC_KERNEL_GEMM)
         pc_shapes_of_gemm(b, effort);
@@ -195,7 +197,7 @@ void pc_shape_text(const pc_kernel_family *family, const pc_kernel_shape *shape,
         snprintf(sizes, sizeof sizes,
                  "%" PRId64 " x %" PRId64 " heads (%" PRId64 "), %" PRId64 " x %" PRId64 " x %" PRId64, shape->batch,
                  shape->heads, shape->kv_heads, shape->m, shape->n, shape->k);
-    else if (family->group == PC_KERNEL_GEMM)
+    else if (family->group == PC_KERNEL_GEMM || family->group == PC_KERNEL_GROUPED_GEMM)
         snprintf(sizes, sizeof sizes, "%" PRId64 " of %" PRId64 " x %" PRId64 " x %" PRId64, shape->batch, shape->m,
                  shape->n, shape->k);
     else

@@ -6,24 +6,30 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* The product of this family that a weight matrix of inputs x outputs asks for with so many tokens; gradients as the
- * recipe `hybrid` has them where a tensor has one scale. */
-static void add_product(pc_shape_builder *b, pc_shape_tier tier, int64_t tokens, int64_t inputs, int64_t outputs) {
-    pc_kernel_shape x = {.dtype = PC_BF16, .scaling = b->family->low->scaling, .batch = 1};
-    pc_kernel_role role = b->family->role;
-    bool is_hybrid = x.scaling == PC_LOW_TENSOR && role != PC_KERNEL_FORWARD;
-    x.low = is_hybrid ? PC_E5M2 : PC_E4M3;
-    x.accumulates = role == PC_KERNEL_WEIGHT_GRADIENT;
-    x.m = role == PC_KERNEL_WEIGHT_GRADIENT ? outputs : tokens;
-    x.n = role == PC_KERNEL_FORWARD ? outputs : inputs;
-    x.k = role == PC_KERNEL_FORWARD ? inputs : role == PC_KERNEL_INPUT_GRADIENT ? outputs : tokens;
+/* A product of this family; gradients as the recipe `hybrid` has them where a tensor has one scale. */
+static void add_sizes(pc_shape_builder *b, pc_shape_tier tier, int64_t m, int64_t n, int64_t k) {
+    pc_kernel_shape x = {
+        .dtype = PC_BF16, .scaling = b->family->low->scaling, .batch = 1, .m = m, .n = n, .k = k, .low = PC_E4M3};
+    if (x.scaling == PC_LOW_TENSOR && b->family->role != PC_KERNEL_FORWARD) x.low = PC_E5M2;
+    x.accumulates = b->family->role == PC_KERNEL_WEIGHT_GRADIENT;
     pc_shape_add(b, tier, &x);
 }
 
+/* The one that a weight matrix of inputs x outputs asks for with so many tokens. */
+static void add_product(pc_shape_builder *b, pc_shape_tier tier, int64_t tokens, int64_t inputs, int64_t outputs) {
+    pc_kernel_role role = b->family->role;
+    int64_t m = role == PC_KERNEL_WEIGHT_GRADIENT ? outputs : tokens;
+    int64_t n = role == PC_KERNEL_FORWARD ? outputs : inputs;
+    int64_t k = role == PC_KERNEL_FORWARD ? inputs : role == PC_KERNEL_INPUT_GRADIENT ? outputs : tokens;
+    add_sizes(b, tier, m, n, k);
+}
+
+/* The least that the scaling allows along k, and two and three times that. */
 static void add_tiny(pc_shape_builder *b) {
-    const int64_t tokens[] = {128, 256}, sides[][2] = {{128, 128}, {128, 256}, {256, 128}, {256, 256}, {384, 128}};
-    for (size_t i = 0; i < COUNT(tokens); i++)
-        for (size_t j = 0; j < COUNT(sides); j++) add_product(b, PC_SHAPE_COARSE, tokens[i], sides[j][0], sides[j][1]);
+    const int64_t sides[][2] = {{16, 16}, {16, 48}, {32, 16}, {32, 32}};
+    int64_t step = b->family->low->scaling == PC_LOW_BLOCK ? 128 : 32;
+    for (int64_t k = step; k <= 3 * step; k += step)
+        for (size_t i = 0; i < COUNT(sides); i++) add_sizes(b, PC_SHAPE_COARSE, sides[i][0], sides[i][1], k);
 }
 
 static void add_coarse(pc_shape_builder *b) {

@@ -76,8 +76,10 @@ bool pc_experts_point(const pc_kernel_measurement *kernel, pc_fit_key *key, doub
 
 /* ---- which fit answers ---- */
 
+/* What a kernel reads was written long before: a cold fit before a hot one. */
 static void keep_first(const pc_fit **place, const pc_fit *fit) {
-    if (!*place) *place = fit;
+    bool is_colder = *place && (*place)->key.cache != PC_CACHE_COLD && fit->key.cache == PC_CACHE_COLD;
+    if (!*place || is_colder) *place = fit;
 }
 
 static void keep_role(const pc_fit *fit, const char *const subjects[3], const pc_fit **place) {

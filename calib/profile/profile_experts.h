@@ -20,7 +20,8 @@ extern "C" {
  * the table's n and k. That of the weights has n x k outputs, with m to sum over. */
 bool pc_experts_point(const pc_kernel_measurement *kernel, pc_fit_key *key, double x[PC_FIT_DIMENSIONS]);
 
-/* The fits of a profile that answer; each the first of its kind, borrowed, NULL if there is none. */
+/* The fits of a profile that answer; each the first of its kind, cold ones before hot ones, borrowed, NULL if there is
+ * none. */
 typedef struct pc_experts_fits {
     const pc_fit *grouped[PC_PRODUCT_FORMATS][3];      /* by role; of the weights' gradient with sums in fp32 */
     const pc_fit *grouped_sums_16[PC_PRODUCT_FORMATS]; /* the weights' gradient with sums in 16 bits */

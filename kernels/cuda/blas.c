@@ -4,6 +4,7 @@
 #include "kernels/cuda/gemm_choices.h"
 #include "kernels/cuda/loaded_library.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/side_streams.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +36,8 @@ struct pc_blas {
     void *library;
     calls call;
     cublasLtHandle_t handle;
-    void *workspace; /* 256-byte aligned, as cudaMalloc gives it */
+    void *workspace;       /* 256-byte aligned, as cudaMalloc gives it */
+    pc_side_streams *side; /* NULL before they are asked for */
     pc_gemm_choices choices;
 };
 
@@ -99,6 +101,7 @@ pc_code pc_blas_open(pc_blas **blas, pc_error *error) {
 void pc_blas_close(pc_blas *blas) {
     if (!blas) return;
     pc_gemm_choices_free(blas, &blas->choices);
+    pc_side_streams_free(blas->side);
     if (blas->workspace) (void)cudaFree(blas->workspace);
     if (blas->handle) (void)blas->call.destroy(blas->handle);
     pc_shared_library_close(blas->library);
@@ -113,6 +116,14 @@ void pc_blas_version(const pc_blas *blas, char *text, int size) {
 
 pc_gemm_choices *pc_blas_choices(pc_blas *blas) {
     return &blas->choices;
+}
+
+pc_code pc_blas_side_open(pc_blas *blas, pc_error *error) {
+    return blas->side ? PC_OK : pc_side_streams_make(WORKSPACE_BYTES, &blas->side, error);
+}
+
+const pc_side_streams *pc_blas_side(const pc_blas *blas) {
+    return blas->side;
 }
 
 /* ---- a product in the library's words ---- */
@@ -378,7 +389,7 @@ pc_code pc_blas_setup_ways(pc_blas *blas, pc_blas_setup *setup, void *const *ten
 }
 
 pc_code pc_blas_setup_enqueue(pc_blas *blas, pc_blas_setup *setup, const pc_blas_algorithm *way, void *const *tensors,
-                              cudaStream_t stream, pc_error *error) {
+                              cudaStream_t stream, void *workspace, pc_error *error) {
     pc_code code = set_addresses(blas, setup, tensors, error);
     if (code != PC_OK) return code;
     const float alpha = 1, beta = setup->accumulates ? 1 : 0; /* of the scale type, on the host */
@@ -386,7 +397,7 @@ pc_code pc_blas_setup_enqueue(pc_blas *blas, pc_blas_setup *setup, const pc_blas
     return check(blas,
                  blas->call.multiply(blas->handle, setup->operation, &alpha, tensors[PC_GEMM_B], setup->first,
                                      tensors[PC_GEMM_A], setup->second, &beta, c, setup->result, c, setup->result,
-                                     &way->algo, blas->workspace, WORKSPACE_BYTES, stream),
+                                     &way->algo, workspace ? workspace : blas->workspace, WORKSPACE_BYTES, stream),
                  "cublasLtMatmul", error);
 }
 

@@ -38,6 +38,11 @@ pc_gemm_choices *pc_blas_choices(pc_blas *blas);
  * for them; PC_ERROR_INPUT says why not. */
 pc_code pc_blas_can(const pc_blas *blas, pc_low_scaling scaling, int compute_major, int compute_minor, pc_error *error);
 
+/* Streams beside the device's own, each with a workspace (side_streams.h); NULL before they were opened, once. */
+typedef struct pc_side_streams pc_side_streams;
+pc_code pc_blas_side_open(pc_blas *blas, pc_error *error);
+const pc_side_streams *pc_blas_side(const pc_blas *blas);
+
 /* ---- one product ---- */
 
 /* A kind of product, ready to be enqueued with any tensors of it. */
@@ -62,9 +67,10 @@ void pc_blas_setup_free(pc_blas *blas, pc_blas_setup *setup);
 pc_code pc_blas_setup_ways(pc_blas *blas, pc_blas_setup *setup, void *const *tensors, int most, pc_blas_algorithm *ways,
                            int *count, pc_error *error);
 
-/* Enqueues it: no memory is made, nothing is waited for. */
+/* Enqueues it: no memory is made, nothing is waited for. `workspace`: of that stream; NULL: the library's own, of the
+ * device's stream. */
 pc_code pc_blas_setup_enqueue(pc_blas *blas, pc_blas_setup *setup, const pc_blas_algorithm *way, void *const *tensors,
-                              cudaStream_t stream, pc_error *error);
+                              cudaStream_t stream, void *workspace, pc_error *error);
 
 /* "cublasLt algo 66, tile 128x256, stages 36, split 1, swizzle 0, cluster 2". */
 void pc_blas_way_name(pc_blas *blas, const pc_blas_algorithm *way, char *text, int size);

@@ -121,13 +121,16 @@ static int launches_of(const pc_gemm_choice *choice) {
     return launches;
 }
 
-static pc_code enqueue(pc_device *device, pc_gemm_choice *choice, void *const *tensors, pc_error *error) {
+/* An epilogue in steps goes to the device's stream: `place` is that of products without one. */
+static pc_code enqueue(pc_device *device, pc_gemm_choice *choice, void *const *tensors, const pc_gemm_place *place,
+                       pc_error *error) {
     void *given[TENSORS];
     pc_code code = PC_OK;
     give(choice, tensors, given);
     if (choice->form == PC_GEMM_BIAS_BEFORE) code = enqueue_bias(device, &choice->key, given, error);
     if (code == PC_OK)
-        code = pc_blas_setup_enqueue(device->blas, &choice->setup, &choice->way, given, device->stream, error);
+        code = pc_blas_setup_enqueue(device->blas, &choice->setup, &choice->way, given, place->stream, place->workspace,
+                                     error);
     if (code == PC_OK && has_gelu_apart(choice)) code = enqueue_gelu(device, &choice->key, tensors, error);
     return code;
 }
@@ -191,7 +194,8 @@ typedef struct trial {
 static pc_code run_trial(void *self, int repeat, pc_error *error) {
     (void)repeat;
     const trial *of = self;
-    return enqueue(of->device, of->choice, of->tensors, error);
+    const pc_gemm_place place = {of->device->stream, NULL};
+    return enqueue(of->device, of->choice, of->tensors, &place, error);
 }
 
 /* Short ones in a graph, for the host is slower than they are; long ones once, behind one that loads the kernel. */
@@ -253,12 +257,15 @@ static pc_code choose_aside(pc_device *device, const pc_kernel_shape *shape, pc_
 
 /* ---- the families ---- */
 
+pc_code pc_gemm_open(pc_device *device, pc_error *error) {
+    pc_device_enter(device);
+    return device->blas ? PC_OK : pc_error_copy(error, &device->blas_error);
+}
+
 static pc_code open_blas(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, pc_error *error) {
     bool is_low = shape->scaling != PC_LOW_NONE;
     pc_code code = is_low ? pc_gemm_low_check(role, shape, error) : pc_gemm_check(role, shape, error);
-    if (code != PC_OK) return code;
-    pc_device_enter(device);
-    return device->blas ? PC_OK : pc_error_copy(error, &device->blas_error);
+    return code == PC_OK ? pc_gemm_open(device, error) : code;
 }
 
 /* A new choice for these tensors: tried out, or, within a recording, the library's own. */
@@ -286,20 +293,28 @@ static pc_code prepare(pc_kernel_role role, pc_device *device, const pc_kernel_s
     return learn(role, device, shape, tensors, true, error);
 }
 
+pc_code pc_gemm_learn(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
+                      pc_error *error) {
+    pc_gemm_key key = key_of(role, shape, tensors);
+    if (find(pc_blas_choices(device->blas), &key)) return PC_OK;
+    return learn(role, device, shape, tensors, false, error);
+}
+
 /* What was not prepared, or for tensors of another alignment, is computed in the way that the library proposes. */
+pc_code pc_gemm_enqueue_at(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
+                           const pc_gemm_place *place, pc_error *error) {
+    pc_code code = pc_gemm_learn(role, device, shape, tensors, error);
+    if (code != PC_OK) return code;
+    pc_gemm_key key = key_of(role, shape, tensors);
+    return enqueue(device, find(pc_blas_choices(device->blas), &key), tensors, place, error);
+}
+
 static pc_code launch(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
                       pc_error *error) {
     pc_code code = open_blas(role, device, shape, error);
     if (code != PC_OK) return code;
-    pc_gemm_choices *choices = pc_blas_choices(device->blas);
-    pc_gemm_key key = key_of(role, shape, tensors);
-    pc_gemm_choice *choice = find(choices, &key);
-    if (!choice) {
-        code = learn(role, device, shape, tensors, false, error);
-        if (code != PC_OK) return code;
-        choice = find(choices, &key);
-    }
-    return enqueue(device, choice, tensors, error);
+    const pc_gemm_place place = {device->stream, NULL};
+    return pc_gemm_enqueue_at(role, device, shape, tensors, &place, error);
 }
 
 static pc_code attributes(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape,
@@ -318,7 +333,7 @@ static pc_code attributes(pc_kernel_role role, pc_device *device, const pc_kerne
     return PC_OK;
 }
 
-static pc_code can(pc_low_scaling scaling, pc_device *device, pc_error *error) {
+pc_code pc_gemm_can(pc_low_scaling scaling, pc_device *device, pc_error *error) {
     const pc_device_info *info = &device->info;
     if (!device->blas) return pc_error_copy(error, &device->blas_error);
     return pc_blas_can(device->blas, scaling, info->compute_major, info->compute_minor, error);
@@ -328,6 +343,6 @@ PC_GEMM_FAMILY(forward, PC_KERNEL_FORWARD, prepare, launch, attributes);
 PC_GEMM_FAMILY(input_gradient, PC_KERNEL_INPUT_GRADIENT, prepare, launch, attributes);
 PC_GEMM_FAMILY(weight_gradient, PC_KERNEL_WEIGHT_GRADIENT, prepare, launch, attributes);
 
-PC_GEMM_LOW_FAMILIES(fp8_gemm, PC_LOW_TENSOR, can, prepare, launch, attributes);
-PC_GEMM_LOW_FAMILIES(fp8_block_gemm, PC_LOW_BLOCK, can, prepare, launch, attributes);
-PC_GEMM_LOW_FAMILIES(mxfp8_gemm, PC_LOW_MX, can, prepare, launch, attributes);
+PC_GEMM_LOW_FAMILIES(fp8_gemm, PC_LOW_TENSOR, pc_gemm_can, prepare, launch, attributes);
+PC_GEMM_LOW_FAMILIES(fp8_block_gemm, PC_LOW_BLOCK, pc_gemm_can, prepare, launch, attributes);
+PC_GEMM_LOW_FAMILIES(mxfp8_gemm, PC_LOW_MX, pc_gemm_can, prepare, launch, attributes);

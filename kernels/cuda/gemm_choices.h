@@ -3,6 +3,7 @@
 #define PC_KERNELS_CUDA_GEMM_CHOICES_H
 
 #include "kernels/cuda/blas.h"
+#include "kernels/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +36,26 @@ typedef struct pc_gemm_choices {
     int count, room;
     int last; /* the one that was asked for last: mostly the next one too */
 } pc_gemm_choices;
+
+/* Where a product goes: a stream, and its workspace; NULL: the library's own, of the device's stream. */
+typedef struct pc_gemm_place {
+    cudaStream_t stream;
+    void *workspace;
+} pc_gemm_place;
+
+/* ---- for products of several parts (gemm.c) ---- */
+
+/* Makes the device the thread's own; PC_ERROR_IO where it has no cuBLASLt. */
+pc_code pc_gemm_open(pc_device *device, pc_error *error);
+
+/* Whether it can multiply with such scales. */
+pc_code pc_gemm_can(pc_low_scaling scaling, pc_device *device, pc_error *error);
+
+/* Keeps the library's first way of a checked product, if none is kept; and enqueues one, learnt or not. */
+pc_code pc_gemm_learn(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
+                      pc_error *error);
+pc_code pc_gemm_enqueue_at(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
+                           const pc_gemm_place *place, pc_error *error);
 
 /* Gives back all of it, also one of zeros. */
 void pc_gemm_choices_free(pc_blas *blas, pc_gemm_choices *choices);
