@@ -27,11 +27,12 @@ static void add_tiny(pc_shape_builder *b) {
     }
 }
 
-static void add_coarse(pc_shape_builder *b) {
+/* With --quick 8 groups in one size only. */
+static void add_coarse(pc_shape_builder *b, pc_calibrate_effort effort) {
     const int64_t groups[] = {2, 8, 32}, rows[] = {256, 2048}, sides[][2] = {{512, 1024}, {4096, 4096}};
     for (size_t i = 0; i < COUNT(groups); i++)
         for (size_t j = 0; j < COUNT(rows); j++)
-            for (size_t k = 0; k < COUNT(sides); k++)
+            for (size_t k = effort == PC_CALIBRATE_QUICK && groups[i] == 8; k < COUNT(sides); k++)
                 add_grouped(b, PC_SHAPE_COARSE, groups[i], rows[j], sides[k][0], sides[k][1]);
 }
 
@@ -65,7 +66,7 @@ void pc_shapes_of_grouped(pc_shape_builder *b, pc_calibrate_effort effort) {
         add_tiny(b);
         return;
     }
-    add_coarse(b);
+    add_coarse(b, effort);
     if (effort == PC_CALIBRATE_QUICK) return;
     add_models(b);
     add_half(b);
