@@ -1,5 +1,6 @@
 /* pipecast calibrate: measures the GPU, fits, and writes a profile. */
 #include "cli/cli.h"
+#include "cli/kernel_table.h"
 #include "cli/version.h"
 
 #include "calib/device/launched.h"
@@ -44,6 +45,8 @@ static const char help[] =
     "      --replay SCENARIO  then run one stage's passes of the scenario's runs (the first 8) here, in the order of\n"
     "                         their schedules, and compare time and memory with the simulated stage\n"
     "      --stage N          which stage (default: the middle one)\n"
+    "      --replay-kernels FILE.csv\n"
+    "                         also time every kernel of the replayed passes, in one more iteration of each run\n"
     "      --profile FILE.h5  measure nothing but the replay: it is simulated with this profile, and -o gets both\n"
     "      --allow-outside    let that scenario name files outside of its folder\n"
     "  -q, --quiet            no progress bar\n"
@@ -72,6 +75,7 @@ enum {
     SEED,
     REPLAY,
     STAGE,
+    REPLAY_KERNELS,
     PROFILE,
     ALLOW_OUTSIDE,
     QUIET,
@@ -88,6 +92,7 @@ static const option_spec options[] = {{"output", 'o', "PROFILE.h5"},
                                       {"seed", 0, "N"},
                                       {"replay", 0, "SCENARIO"},
                                       {"stage", 0, "N"},
+                                      {"replay-kernels", 0, "FILE.csv"},
                                       {"profile", 0, "FILE.h5"},
                                       {"allow-outside", 0, NULL},
                                       {"quiet", 'q', NULL},
@@ -99,6 +104,7 @@ typedef struct replay_request {
     const char *path;
     int stage;           /* -1: the middle one, p / 2 */
     bool allows_outside; /* of the scenario's folder, what it names */
+    const char *kernels; /* where a table of kernels goes; NULL: nowhere */
 } replay_request;
 
 typedef struct calibration {
@@ -128,6 +134,7 @@ static bool take(calibration *asked, int option, const char *value) {
     if (option == ATTENTION) asked->calibrate.attention_library = value;
     if (option == REPLAY) asked->replay.path = value;
     if (option == PROFILE) asked->measured = value;
+    if (option == REPLAY_KERNELS) asked->replay.kernels = value;
     if (option == ALLOW_OUTSIDE) asked->replay.allows_outside = true;
     if (option == QUIET) asked->is_quiet = true;
     if (option == DEVICE && (is_good = take_number("calibrate: --device", value, 1023, &number)))
@@ -160,9 +167,11 @@ static int parse(int argc, char **argv, calibration *asked, bool *is_help) {
     }
     if (asked->calibrate.without_kernels && asked->calibrate.without_transfers)
         return report_usage("calibrate: --kernels-only and --transfers-only leave nothing; expected one of them");
-    if (asked->replay.stage >= 0 && !asked->replay.path)
-        return report_usage("calibrate: --stage: no --replay; expected both");
-    if (asked->measured && !asked->replay.path) return report_usage("calibrate: --profile: no --replay; expected both");
+    const char *of_replay = asked->replay.stage >= 0 ? "stage"
+                            : asked->replay.kernels  ? "replay-kernels"
+                            : asked->measured        ? "profile"
+                                                     : NULL;
+    if (of_replay && !asked->replay.path) return report_usage("calibrate: --%s: no --replay; expected both", of_replay);
     if (asked->measured && is_measuring(&asked->calibrate))
         return report_usage(
             "calibrate: --profile: nothing is measured but the replay; expected none of --quick, --tiny, "
@@ -306,6 +315,7 @@ typedef struct session {
     const char *gpu;     /* what the user calls the device, or NULL */
     pc_profile *profile; /* NULL: to check alone */
     int done;
+    kernel_table *kernels; /* NULL: none */
 } session;
 
 static void print_warnings(const char *scenario, const char *lines) {
@@ -321,6 +331,7 @@ static pc_code measure(session *s, const pc_replay_request *request, pc_error *e
     pc_code code = pc_replay_on_device(request, &outcome, error);
     if (!code) code = pc_profile_add_replay(s->profile, &outcome.report, error);
     if (code) return code;
+    if (s->kernels) kernel_table_add(s->kernels, &outcome);
     if (s->done > 0) putchar('\n');
     print_outcome(&outcome);
     print_warnings(request->scenario, outcome.warnings);
@@ -343,6 +354,7 @@ static pc_code replay_run(session *s, const pc_run_spec *spec, const char *name,
     request.device = s->device;
     request.stage = s->stage < 0 ? spec->iteration.cut.pp / 2 : s->stage;
     request.profile = s->profile;
+    request.kernel = s->kernels ? s->kernels->kernel : NULL;
     pc_code code = check_gpu(s, spec, error);
     if (!code) code = s->profile ? measure(s, &request, error) : pc_replay_check(&request, error);
     if (code)
@@ -393,8 +405,14 @@ static pc_code check_replay(const replay_request *r, const char *gpu, pc_error *
  * prints both, and adds the reports to the profile, those made before something went wrong too. */
 static int replay(const replay_request *r, int device, pc_profile *profile) {
     pc_error error = {0};
-    session s = {.device = device, .profile = profile};
-    return open_and_replay(r, &s, &error) ? report(&error) : EXIT_DONE;
+    kernel_table table = {0};
+    session s = {.device = device, .profile = profile, .kernels = r->kernels ? &table : NULL};
+    pc_code code = open_and_replay(r, &s, &error);
+    int status = code ? report(&error) : EXIT_DONE;
+    error = (pc_error){0};
+    if (r->kernels && s.done > 0 && kernel_table_write(&table, r->kernels, &error)) status = report(&error);
+    kernel_table_free(&table);
+    return status;
 }
 
 /* ---- the work ---- */
@@ -483,6 +501,10 @@ int command_calibrate(int argc, char **argv) {
     pc_error error = {0};
     if (pc_replacement_probe(x.output, &error)) {
         pc_error_prefix(&error, "calibrate: -o");
+        return report(&error);
+    }
+    if (x.replay.kernels && pc_replacement_probe(x.replay.kernels, &error)) {
+        pc_error_prefix(&error, "calibrate: --replay-kernels");
         return report(&error);
     }
     if (x.replay.path && check_replay(&x.replay, x.gpu, &error)) return report(&error);

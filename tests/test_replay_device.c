@@ -330,6 +330,45 @@ static void test_a_host_that_is_too_small(void **state) {
 
 /* ---- what is left out, and what cannot be ---- */
 
+/* Launches of a kind of pass, one after another, are all of its time: the emulated clock stands still between them. */
+static void check_kernels(const pc_replay_outcome *outcome, const pc_replay_kernel *kernel) {
+    int64_t seen = 0;
+    for (int i = 0; i < outcome->report.pass_kind_count; i++) {
+        const pc_replay_pass_report *pass = &outcome->report.pass[i];
+        double seconds = 0;
+        for (int32_t j = 0; j < outcome->kernel_count; j++) {
+            if (strcmp(kernel[j].pass, pass->kind) != 0) continue;
+            seconds += kernel[j].measured_s * (double)kernel[j].count;
+            assert_int_equal(kernel[j].count % pass->count, 0); /* in every layer of every one */
+            assert_true(isnan(kernel[j].fitted_s));             /* without a profile */
+            seen++;
+        }
+        double of_passes = pass->measured_s * (double)pass->count;
+        assert_true(fabs(seconds - of_passes) < 1e-9 * of_passes);
+    }
+    assert_int_equal(seen, outcome->kernel_count);
+}
+
+static void test_kernels_are_their_passes(void **state) {
+    (void)state;
+    pc_replay_kernel *kernel = pc_alloc(PC_REPLAY_KERNELS, sizeof *kernel);
+    assert_non_null(kernel);
+    for (int i = 0; i < SCHEDULES; i++) {
+        pc_iteration_spec spec = tiny(schedules[i], 2, i == 1);
+        pc_device *device = open_device();
+        pc_replay_request request = ask(&spec, 1);
+        pc_replay_outcome without = replay(device, &request);
+        assert_int_equal(without.kernel_count, 0);
+        request.kernel = kernel;
+        pc_replay_outcome outcome = replay(device, &request);
+        assert_true(outcome.kernel_count > 10);
+        check_kernels(&outcome, kernel);
+        assert_int_equal(outcome.measured_activations, without.measured_activations);
+        pc_device_close(device);
+    }
+    pc_free(kernel);
+}
+
 static void test_what_is_left_out_is_said(void **state) {
     (void)state;
     pc_iteration_spec spec = tiny("v-half", 2, true);
@@ -382,6 +421,7 @@ int main(void) {
         cmocka_unit_test(test_simulated_memory_is_the_iterations),
         cmocka_unit_test(test_a_device_that_is_too_small),
         cmocka_unit_test(test_a_host_that_is_too_small),
+        cmocka_unit_test(test_kernels_are_their_passes),
         cmocka_unit_test(test_what_is_left_out_is_said),
         cmocka_unit_test(test_what_cannot_be),
     };

@@ -7,6 +7,7 @@ folder has at any time what was found until then, in eight files at most, and a 
   session.log   all that the steps printed          steps.json   a step's status, seconds and result
   quick.h5      `pipecast calibrate --quick`         full.h5      `pipecast calibrate`
   stages.csv    replays and forecasts of a stage, and PyTorch's beside them
+  kernels.csv   the replays' kernels, measured within the stage and as the profile has them
   compare.txt   the profile beside published tables  summary.txt  the table that is printed last
 
 steps, in order:
@@ -234,20 +235,28 @@ def read_rows(path):
         return list(csv.DictReader(file))
 
 
-def add_rows(steps, rows):
-    """Rows of the same source, stage and kind are replaced."""
-    def key(row):
-        return tuple(str(row[name]) for name in COLUMNS[:5])
-
-    path = steps.folder / "stages.csv"
+def merge_rows(path, columns, rows, key):
+    """Rows of the same key are replaced."""
     fresh = {key(row) for row in rows}
     kept = [row for row in read_rows(path) if key(row) not in fresh]
-    beside = path.with_name("stages.csv.new")
+    beside = path.with_name(path.name + ".new")
     with open(beside, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(kept + rows)
     os.replace(beside, path)
+
+
+def add_rows(steps, rows):
+    """Of one source, stage and kind there is one row."""
+    merge_rows(steps.folder / "stages.csv", COLUMNS, rows, lambda row: tuple(str(row[name]) for name in COLUMNS[:5]))
+
+
+def add_kernels(steps, source, rows):
+    """Those of a scenario together."""
+    if rows:
+        rows = [{"source": source, **row} for row in rows]
+        merge_rows(steps.folder / "kernels.csv", list(rows[0]), rows, lambda row: (row["source"], row["scenario"]))
 
 
 def rows_of_replay(source, replay):
@@ -328,11 +337,12 @@ def run_compare(steps):
 
 
 def replay_model(steps, model, machine, profile, before):
-    scratch = os.path.join(steps.scratch.name, f"{model}.h5")
+    scratch, kernels = (os.path.join(steps.scratch.name, model + ending) for ending in (".h5", ".kernels.csv"))
     gpu = ["--gpu", steps.asked.gpu] if steps.asked.gpu else []
     status, text = steps.run([steps.program("pipecast"), "calibrate", "-q", "--profile", str(profile), "-o", scratch, *gpu,
-                              "--stage", str(STAGE), "--replay", write_scenario(steps, model, machine)],
-                             ends_by_interrupt=True)
+                              "--stage", str(STAGE), "--replay-kernels", kernels, "--replay",
+                              write_scenario(steps, model, machine)], ends_by_interrupt=True)
+    add_kernels(steps, f"pipecast {profile.name}", read_rows(pathlib.Path(kernels)))
     if os.path.exists(scratch):  # those before a fault too
         shown = json.loads(steps.ask("profile", "show", scratch, "--format", "json"))
         for replay in shown["replays"][before:]:
@@ -344,13 +354,29 @@ def replay_model(steps, model, machine, profile, before):
         raise Failed("out of its time; " + last_line(text))
 
 
+def worst_kernel(steps, source):
+    """Of all kernels the one that moves the forecast most, in percent of the time of all."""
+    moved, total = {}, 0.0
+    for row in read_rows(steps.folder / "kernels.csv"):
+        if row["source"] == source:
+            total += int(row["count"]) * float(row["measured_s"])
+        if row["source"] == source and row["fitted_s"]:
+            difference = int(row["count"]) * (float(row["fitted_s"]) - float(row["measured_s"]))
+            moved[row["kernel"]] = moved.get(row["kernel"], 0.0) + difference
+    if not moved:
+        return ""
+    name = max(moved, key=lambda kernel: abs(moved[kernel]))
+    return f"; most of it {name}, {100 * moved[name] / total:+.1f}%"
+
+
 def replay_result(steps, source):
     rows = [row for row in read_rows(steps.folder / "stages.csv") if row["kind"] == "all" and row["source"] == source]
     if not rows:
         raise Failed("no stage was replayed")
     times, peaks = ([percent(row, what) for row in rows] for what in ("s", "peak_bytes"))
     lacks = f"; not in the profile: {', '.join(sorted(steps.lacking))}" if steps.lacking else ""
-    return f"{len(rows)} stages: {spread('time', times, TIME_BAR)}; {spread('memory', peaks, MEMORY_BAR)}{lacks}"
+    return (f"{len(rows)} stages: {spread('time', times, TIME_BAR)}{worst_kernel(steps, source)}; "
+            f"{spread('memory', peaks, MEMORY_BAR)}{lacks}")
 
 
 def each_model(steps, one):

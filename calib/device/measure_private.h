@@ -234,6 +234,9 @@ void pc_bench_close(pc_bench *bench);
 /* Seconds of `repeats` launches, the sets going round. */
 pc_code pc_bench_time(pc_bench *bench, int repeats, bool in_graph, double *seconds, pc_error *error);
 
+/* What a profile keeps of a family's shape, but its name, function and times. */
+void pc_measure_describe(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_kernel_measurement *made);
+
 /* Measures cold, and hot where that is another thing, and adds both to the profile under `name`, with the family's
  * check_error. *median_s: the cold one. */
 pc_code pc_measure_shape(pc_measure *session, const pc_listed_shape *listed, const char *name, double check_error,

@@ -171,7 +171,7 @@ static int64_t batch_of(const pc_kernel_family *family, const pc_kernel_shape *s
     return shape->batch > 1 ? shape->batch : 1;
 }
 
-static void describe_shape(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_kernel_measurement *made) {
+void pc_measure_describe(const pc_kernel_family *family, const pc_kernel_shape *shape, pc_kernel_measurement *made) {
     static const char *const epilogues[] = {
         [PC_EPILOGUE_NONE] = "", [PC_EPILOGUE_BIAS] = "bias", [PC_EPILOGUE_BIAS_GELU] = "bias_gelu"};
     made->kind = kind_of(family);
@@ -230,7 +230,7 @@ pc_code pc_measure_shape(pc_measure *session, const pc_listed_shape *listed, con
     session->did_not_fit = code == PC_ERROR_NO_MEMORY;
     if (code) return code;
     snprintf(made.kernel, sizeof made.kernel, "%s", name);
-    describe_shape(listed->family, &listed->shape, &made);
+    pc_measure_describe(listed->family, &listed->shape, &made);
     code = listed->family->attributes(session->device, &listed->shape, &attributes, error);
     if (!code) {
         describe_kernel(&attributes, &made);

@@ -108,13 +108,17 @@ static pc_code run_stage(pc_device *device, const pc_replay_request *request, co
     memset(&made, 0, sizeof made);
     measured.pass_s = pc_alloc((size_t)stage->pass_count, sizeof *measured.pass_s);
     measured.busy_s = pc_alloc((size_t)request->repeats, sizeof *measured.busy_s);
-    bool has_room = measured.pass_s && measured.busy_s;
+    if (request->kernel) measured.steps = pc_alloc(1, sizeof *measured.steps);
+    bool has_room = measured.pass_s && measured.busy_s && (measured.steps || !request->kernel);
     pc_code code = has_room ? simulate(stage, &made, error) : pc_error_no_memory(error);
     if (!code) code = pc_replay_session(device, stage, request->warm_ups, request->repeats, &measured, error);
     if (!code) report_all(request, stage, &measured, &made);
+    if (!code && measured.steps)
+        made.kernel_count = pc_replay_kernels_of(measured.steps, request->profile, request->kernel);
     if (!code) *outcome = made;
     pc_free(measured.pass_s);
     pc_free(measured.busy_s);
+    pc_free(measured.steps);
     return code;
 }
 

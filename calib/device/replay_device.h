@@ -18,6 +18,16 @@
 extern "C" {
 #endif
 
+/* One step of a layer's pass: the same kernel on the same shape, in one more iteration. */
+typedef struct pc_replay_kernel {
+    char pass[4];             /* "F", "B", "W", "BW" */
+    char name[48], dtype[16]; /* the family, and its type, as profiles have them */
+    int64_t batch, m, n, k, bytes;
+    int64_t count;               /* launches */
+    double measured_s, fitted_s; /* mean of a launch; what the profile's fit says, NaN: it has none */
+} pc_replay_kernel;
+enum { PC_REPLAY_KERNELS = 256 }; /* of all kinds of passes together, at most */
+
 typedef struct pc_replay_request {
     const pc_iteration_spec *spec; /* borrowed */
     const char *scenario;          /* its name, for the report */
@@ -25,6 +35,7 @@ typedef struct pc_replay_request {
     int stage;                     /* 0 .. p-1 */
     int warm_ups, repeats;         /* iterations: first so many that do not count, at least 1, then so many that do */
     const pc_profile *profile;     /* whose fits simulate; NULL, or one without fits: the roofline of the spec's GPU */
+    pc_replay_kernel *kernel;      /* room for PC_REPLAY_KERNELS, to have every kernel timed, too; NULL: not that */
 } pc_replay_request;
 
 /* Two iterations to warm up, five that count; stage 0 of device 0. */
@@ -38,6 +49,7 @@ typedef struct pc_replay_outcome {
     int64_t held_activations;                            /* on the device, the most between two passes */
     int64_t vector_bytes; /* of that, what the simulation leaves out: a number or two a row; derived */
     int64_t measured_state, simulated_state; /* parameters and gradients */
+    int32_t kernel_count;                    /* in the request's room */
     int64_t working_bytes;                   /* held beside all that while a pass runs; in neither side */
     double launch_bound_s;                   /* what the simulation says the launches of all passes take on the host */
     bool is_roofline;                        /* simulated without a profile */

@@ -47,18 +47,35 @@ int64_t pc_replay_stage_peak(const pc_replay_stage *stage, const int64_t *taken,
 /* One of its layers, on one GPU. */
 pc_code pc_replay_layer(const pc_replay_stage *stage, pc_layer *layer, pc_error *error);
 
+/* One step of one kind of pass: its launches in one more iteration, in which every kernel has marks around it. */
+typedef struct pc_replay_step_time {
+    const pc_kernel_family *family; /* NULL behind the last one */
+    pc_kernel_shape shape;
+    int64_t count;
+    double seconds; /* of all launches */
+} pc_replay_step_time;
+typedef pc_replay_step_time pc_replay_step_times[PC_LAYER_KINDS][2 * PC_LAYER_STEPS];
+
 /* What a replay found on the device. */
 typedef struct pc_replay_measured {
     double *pass_s;                     /* by pass: the mean over repeats */
     double *busy_s;                     /* by repeat: the sum of its passes */
     int64_t state_bytes, working_bytes; /* allocated before the first pass */
     int64_t held_bytes, peak_bytes;     /* beside those: the most between two passes, and at any time */
+    pc_replay_step_times *steps;        /* zeroed by the caller; NULL: kernels are not timed */
 } pc_replay_measured;
 
 /* Runs the stage's passes on an open device: `warm_ups` times, then `repeats` times that count. `measured` has room for
  * all passes and repeats. Gives back all that it allocates. */
 pc_code pc_replay_session(pc_device *device, const pc_replay_stage *stage, int warm_ups, int repeats,
                           pc_replay_measured *measured, pc_error *error);
+
+/* ---- replay_kernels.c: kernel by kernel ---- */
+
+/* The steps, those of one kernel and shape together, beside what the profile's fits say of them; their number. The
+ * profile may be NULL. */
+int32_t pc_replay_kernels_of(const pc_replay_step_times *steps, const pc_profile *profile,
+                             pc_replay_kernel kernel[PC_REPLAY_KERNELS]);
 
 /* All of pc_replay_on_device but opening the device. */
 pc_code pc_replay_with_device(pc_device *device, const pc_replay_request *request, pc_replay_outcome *outcome,

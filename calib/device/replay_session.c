@@ -43,6 +43,8 @@ typedef struct session {
     slots **held;         /* by microbatch and chunk: its layers' activations; NULL if it is not under way */
     double *seconds;      /* of marks, two a pass */
     int64_t before_bytes; /* allocated by others, before all */
+    bool marks_kernels;   /* every kernel has marks, and passes have none */
+    int next_mark;
 } session;
 
 /* Where a pass is, for messages. */
@@ -315,13 +317,20 @@ static pc_code run_step(session *s, const context *here, const pc_layer_step *st
     return code ? code : step->family->launch(s->device, &step->shape, tensors, error);
 }
 
+/* Around a kernel, where kernels are timed. */
+static pc_code mark_kernel(session *s, pc_error *error) {
+    return s->marks_kernels ? pc_device_mark(s->device, s->next_mark++, error) : PC_OK;
+}
+
 static pc_code run_layer(session *s, const context *here, pc_layer_kind kind, pc_error *error) {
     const pc_layer_tape *tape = &s->tape[kind];
     pc_code code = PC_OK;
     for (int i = 0; !code && i < tape->count; i++) {
         const pc_layer_moment *moment = &tape->moment[i];
         code = take_all(s, here, moment, error);
+        if (!code) code = mark_kernel(s, error);
         if (!code) code = run_step(s, here, moment->step, &s->is_prepared[kind][i], error);
+        if (!code) code = mark_kernel(s, error);
         if (!code) give_all(s, here, moment);
     }
     return code;
@@ -381,13 +390,17 @@ static pc_code run_layers(session *s, pc_pass pass, int64_t layers, pc_error *er
     return code;
 }
 
+static pc_code mark_pass(session *s, int64_t number, pc_error *error) {
+    return s->marks_kernels ? PC_OK : pc_device_mark(s->device, (int)number, error);
+}
+
 static pc_code run_pass(session *s, int64_t number, pc_error *error) {
     pc_pass pass = s->stage->pass[number];
     int64_t layers = s->stage->chunk[pass.chunk].layers;
     pc_code code = receive_input(s, pass, layers, error);
-    if (!code) code = pc_device_mark(s->device, (int)(2 * number), error);
+    if (!code) code = mark_pass(s, 2 * number, error);
     if (!code) code = run_layers(s, pass, layers, error);
-    if (!code) code = pc_device_mark(s->device, (int)(2 * number + 1), error);
+    if (!code) code = mark_pass(s, 2 * number + 1, error);
     if (code || (pass.kind != PC_PASS_W && pass.kind != PC_PASS_BW)) return code;
     slots **held = held_of(s, pass);
     give_layers(s, *held, layers); /* nothing is left in them */
@@ -426,6 +439,46 @@ static pc_code take_times(session *s, int repeat, int repeats, pc_replay_measure
     return PC_OK;
 }
 
+/* ---- kernel by kernel ---- */
+
+static int64_t count_launches(const session *s) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < s->stage->pass_count; i++) {
+        pc_pass pass = s->stage->pass[i];
+        count += s->stage->chunk[pass.chunk].layers * s->tape[kind_of(pass)].count;
+    }
+    return count;
+}
+
+/* Marks stand in the order of the launches. */
+static void share_out(const session *s, const double *seconds, pc_replay_step_times *steps) {
+    for (int64_t i = 0; i < s->stage->pass_count; i++) {
+        pc_layer_kind kind = kind_of(s->stage->pass[i]);
+        for (int64_t l = 0; l < s->stage->chunk[s->stage->pass[i].chunk].layers; l++)
+            for (int t = 0; t < s->tape[kind].count; t++, seconds += 2) {
+                pc_replay_step_time *made = &(*steps)[kind][t];
+                made->family = s->tape[kind].moment[t].step->family;
+                made->shape = s->tape[kind].moment[t].step->shape;
+                made->count++;
+                made->seconds += seconds[1] - seconds[0];
+            }
+    }
+}
+
+/* One more iteration; its peaks are those of the last one again. */
+static pc_code time_kernels(session *s, pc_replay_measured *measured, pc_error *error) {
+    int64_t marks = 2 * count_launches(s);
+    double *seconds = pc_alloc((size_t)marks, sizeof *seconds);
+    if (!seconds) return pc_error_no_memory(error);
+    s->marks_kernels = true;
+    pc_code code = pc_device_marks(s->device, (int)marks, error);
+    if (!code) code = run_iteration(s, measured, error);
+    if (!code) code = pc_device_mark_times(s->device, (int)marks, seconds, error);
+    if (!code) share_out(s, seconds, measured->steps);
+    pc_free(seconds);
+    return code;
+}
+
 static pc_code run_all(session *s, int warm_ups, int repeats, pc_replay_measured *measured, pc_error *error) {
     pc_code code = pc_device_marks(s->device, (int)(2 * s->stage->pass_count), error);
     memset(measured->pass_s, 0, (size_t)s->stage->pass_count * sizeof *measured->pass_s);
@@ -433,6 +486,7 @@ static pc_code run_all(session *s, int warm_ups, int repeats, pc_replay_measured
         code = run_iteration(s, measured, error);
         if (!code && i >= warm_ups) code = take_times(s, i - warm_ups, repeats, measured, error);
     }
+    if (!code && measured->steps) code = time_kernels(s, measured, error);
     return code;
 }
 

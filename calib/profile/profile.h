@@ -157,6 +157,9 @@ pc_code pc_profile_read(const char *path, pc_profile *profile, pc_error *error);
  * a guess: PC_ERROR_INPUT says so). */
 pc_code pc_profile_fit(pc_profile *profile, int64_t *left_out, pc_error *error);
 
+/* What the profile's fit says of a kernel that was measured as its own were, seconds; NaN: it has no such fit. */
+double pc_profile_fitted_s(const pc_profile *profile, const pc_kernel_measurement *kernel);
+
 /* A hash of all that a measurement says but what was measured: of two with the same one, one repeats the other. Not for
  * files: it differs between machines. */
 pc_hash pc_kernel_conditions(const pc_kernel_measurement *kernel);

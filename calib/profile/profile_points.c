@@ -182,3 +182,13 @@ void pc_profile_point_place_transfer(const pc_transfer_measurement *transfer, pc
     point->key.form = form;
     place_point(point, transfer, of_transfer);
 }
+
+/* ---- what a fit says of it ---- */
+
+double pc_profile_fitted_s(const pc_profile *profile, const pc_kernel_measurement *kernel) {
+    pc_profile_point point;
+    pc_profile_point_of_kernel(kernel, &point);
+    for (int64_t i = 0; i < profile->fit_count; i++)
+        if (pc_fit_key_is(&profile->fit[i].key, &point.key)) return pc_fit_predict(&profile->fit[i], point.x).seconds;
+    return NAN;
+}

@@ -40,7 +40,7 @@ _pipecast_options() {
     import) echo --output= -o= --devices= --placement= --skip= --quiet -q --help -h ;;
     calibrate)
         echo --output= -o= --quick --tiny --device= --gpu= --kernels-only --transfers-only --attention-library= \
-            --seed= --replay= --stage= --profile= --allow-outside --quiet -q --help -h
+            --seed= --replay= --stage= --replay-kernels= --profile= --allow-outside --quiet -q --help -h
         ;;
     profile)
         echo --output= -o= --format= --figure= --residuals= --fit= --dark --device= --gpu= --processors= --library= --site= \
@@ -172,6 +172,7 @@ _pipecast_values() {
     *:--output | *:-o) _pipecast_files .h5 ;;
     *:--gpu) _pipecast_words $(_pipecast_names machines 1) ;;
     calibrate:--replay) _pipecast_files .yaml ;;
+    calibrate:--replay-kernels) _pipecast_files .csv ;;
     calibrate:--attention-library) _pipecast_files .so ;;
     profile:--parameters) _pipecast_words --list gemm attention memory launch network overlap overhead ;;
     profile:--profile | calibrate:--profile) _pipecast_files .h5 ;;

@@ -61,6 +61,8 @@ class Calibrate(unittest.TestCase):
         self.refused(2, "calibrate: 'out.h5' is one too many; expected options alone (-o out.h5?)", "out.h5")
         self.refused(2, "leave nothing; expected one of them", "--kernels-only", "--transfers-only")
         self.refused(2, "calibrate: --stage: no --replay; expected both", "--stage", "1")
+        self.refused(2, "calibrate: --replay-kernels: no --replay; expected both", "--replay-kernels", "k.csv")
+        self.refused(2, "calibrate: --replay-kernels: ", "--replay-kernels", "/dev/null", "--replay", "none.yaml")
         self.refused(2, "calibrate: --profile: no --replay; expected both", "--profile", "p.h5")
         self.refused(2, "calibrate: --profile: nothing is measured but the replay", "--profile", "p.h5", "--quick", "--replay",
                      "none.yaml")

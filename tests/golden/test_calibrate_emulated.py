@@ -75,7 +75,8 @@ class Emulated(unittest.TestCase):
 
     def test_a_replay_alone_keeps_the_profile(self):
         """What was measured stays, to the last number; the replays come behind those that were there."""
-        done = run("calibrate", "--profile", "p.h5", "-o", "again.h5", "--replay", "small.yaml", folder=self.folder.name)
+        done = run("calibrate", "--profile", "p.h5", "-o", "again.h5", "--replay", "small.yaml", "--replay-kernels", "k.csv",
+                   folder=self.folder.name)
         self.assertEqual((done.returncode, beside_warnings(done.stderr)), (0, []), done)
         again = json.loads(run("profile", "show", "again.h5", "--format", "json", folder=self.folder.name).stdout)
         for part in ("device", "kernels", "transfers", "fits"):
@@ -83,6 +84,20 @@ class Emulated(unittest.TestCase):
         self.assertEqual([row["schedule"] for row in again["replays"]], 2 * ["1f1b", "zb-1p"])
         self.assertEqual([row["simulated_s"] for row in again["replays"][2:]],
                          [row["simulated_s"] for row in self.shown["replays"]])
+
+        with open(os.path.join(self.folder.name, "k.csv"), newline="") as file:
+            kernels = list(csv.DictReader(file))
+        self.assertEqual({row["scenario"] for row in kernels}, {"small.1f1b", "small.zb-1p"})
+        for replay in again["replays"][2:]:
+            own = [row for row in kernels if row["scenario"] == replay["scenario"]]
+            total = sum(int(row["count"]) * float(row["measured_s"]) for row in own)
+            self.assertAlmostEqual(total / replay["measured_s"], 1, places=6)
+        # Every launch takes a microsecond; on a slow machine time is up before all kernels are fitted.
+        fits = {fit["subject"] for fit in self.shown["fits"]}
+        for row in kernels:
+            self.assertEqual(row["fitted_s"] != "", row["kernel"] in fits, row)
+            if row["kernel"] == "gemm_forward" and row["fitted_s"]:
+                self.assertLess(abs(float(row["fitted_s"]) / 1e-6 - 1), 0.1)
 
     def test_an_interrupted_replay_keeps_those_that_were_made(self):
         """Four runs, of which each takes seconds here; interrupted behind the first one."""
