@@ -4,12 +4,14 @@
  * alone does not keep to that room, it goes by bytes.
  *
  * If B makes nothing again, the rest is gradients that wait for W (leaves_gradients). The search then goes by what F
- * keeps, as it would without them, unless that does not keep to the room.
+ * keeps, as it would without them, unless that does not keep to the room. Where the room is all that limits it, it goes
+ * by bytes as well, and the shorter order stays: to make room for gradients bit by bit is a poor search.
  */
 #include "models/schedule/generate_private.h"
 
 #include "engine/alloc.h"
 #include "models/schedule/check.h"
+#include "models/schedule/timing.h"
 
 /* Other numbers in the place of some of the costs' own. */
 typedef struct stand_in {
@@ -121,12 +123,63 @@ static pc_code try_by_chunks(const pc_generator *generator, const pc_generate_re
     return code;
 }
 
+/* ---- both ways ---- */
+
+static pc_code length_of(const pc_schedule *schedule, const pc_generate_request *request, pc_time *length_ps,
+                         pc_error *error) {
+    pc_timing *timing = NULL;
+    pc_timing_result result;
+    pc_code code = pc_timing_create(&timing, error);
+    if (!code) code = pc_timing_run(timing, schedule, request->costs, &result, error);
+    if (!code) *length_ps = request->goal == PC_GOAL_SPAN ? result.totals.span_ps : result.totals.makespan_ps;
+    pc_timing_free(timing);
+    return code;
+}
+
+/* The shorter one stays; `other` goes. */
+static pc_code keep_shorter(const pc_generate_request *request, pc_schedule *schedule, pc_block *block,
+                            pc_schedule *other, pc_block *other_block, pc_error *error) {
+    pc_time own_ps = 0, other_ps = 0;
+    pc_code code = length_of(schedule, request, &own_ps, error);
+    if (!code) code = length_of(other, request, &other_ps, error);
+    bool is_other = !code && other_ps < own_ps;
+    drop(is_other || code ? schedule : other, is_other || code ? block : other_block);
+    if (code) {
+        drop(other, other_block);
+    } else if (is_other) {
+        *schedule = *other;
+        if (block) *block = *other_block;
+    }
+    return code;
+}
+
+/* By what F keeps and by bytes. Either may find nothing within the room. */
+static pc_code search_both(const pc_generator *generator, const pc_generate_request *request, pc_generate_rule *rule,
+                           pc_schedule *schedule, pc_block *block, pc_error *error) {
+    pc_schedule by_bytes = {0};
+    pc_block its_block = {0};
+    pc_error why = {0};
+    bool is_within = false;
+    pc_code code = try_by_kept(generator, request, rule, schedule, block, &is_within, error);
+    if (code) return code;
+    if (!is_within) return search(generator, request, rule, COUNT_BYTES, schedule, block, error);
+    code = search(generator, request, rule, COUNT_BYTES, &by_bytes, block ? &its_block : NULL, &why);
+    if (code == PC_ERROR_INPUT) return PC_OK;
+    if (!code) return keep_shorter(request, schedule, block, &by_bytes, block ? &its_block : NULL, error);
+    drop(schedule, block);
+    return pc_error_copy(error, &why);
+}
+
 pc_code pc_generate_recomputing(const pc_generator *generator, const pc_generate_request *request,
                                 pc_generate_rule *rule, pc_schedule *schedule, pc_block *block, pc_error *error) {
     bool is_within = false;
     bool has_room = pc_memory_limit_is_given(request->memory_limit, request->costs->devices);
     pc_code code = pc_generator_check_memory(generator, request->costs, request->memory_limit, error);
     if (code) return code;
+    bool is_both = generator->adapts && has_room && request->making != PC_MAKING_PUBLISHED &&
+                   request->costs->transfer.mode == PC_TRANSFER_DELAY;
+    if (request->costs->leaves_gradients && is_both)
+        return search_both(generator, request, rule, schedule, block, error);
     if (request->costs->leaves_gradients)
         code = try_by_kept(generator, request, rule, schedule, block, &is_within, error);
     else if (!generator->adapts || !has_room)
