@@ -515,6 +515,14 @@ def run_step(steps, name):
     return status
 
 
+def log_the_gpu(steps):
+    """Its clocks, power and temperature before all, for whoever reads the log; nothing is set."""
+    steps.step_end = time.monotonic() + 20
+    asker = shutil.which("nvidia-smi")
+    if asker:
+        steps.run([asker, "-q", "-d", "CLOCK,POWER,TEMPERATURE,PERFORMANCE"])
+
+
 def table(done):
     names = [name for name in STEPS if name in done]
     lines = [f"{'step':<10} {'status':<8} {'seconds':>8}  result"]
@@ -551,6 +559,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_FAILED))
     statuses = []
     try:
+        log_the_gpu(steps)
         for name in asked.steps.split(","):
             statuses.append(run_step(steps, name))
     except KeyboardInterrupt:

@@ -107,7 +107,8 @@ class Session(unittest.TestCase):
         self.bin.mkdir()
         (self.folder / "gemm.csv").write_text(products())
         real = f"\nREAL, GEMM = {PIPECAST!r}, {str(self.folder / 'gemm.csv')!r}\n"
-        for name, text in (("pipecast", CALIBRATE), ("test_gpu", TEST_GPU), ("compute-sanitizer", CHECKER), ("torch", TORCH)):
+        for name, text in (("pipecast", CALIBRATE), ("test_gpu", TEST_GPU), ("compute-sanitizer", CHECKER), ("torch", TORCH),
+                           ("nvidia-smi", "print('Graphics : 1980 MHz')")):
             begin = textwrap.dedent(STAND_IN).strip().format(python=sys.executable)
             (self.bin / name).write_text(begin + real + textwrap.dedent(text))
             (self.bin / name).chmod(0o755)
@@ -137,6 +138,7 @@ class Session(unittest.TestCase):
                          "softmax, +10.0%; memory -0.5 to -0.5%, 2 of 2 within 1%")
         self.assertEqual(steps["torch"]["result"], "4 stages: the replay's kernels take 0.50 to 0.50 of its time")
         self.assertIn("0 errors", steps["racecheck"]["result"])
+        self.assertIn("nvidia-smi -q -d CLOCK,POWER,TEMPERATURE,PERFORMANCE\nGraphics : 1980 MHz", (self.results / "session.log").read_text())
         self.assertTrue(done.stdout.endswith((self.results / "summary.txt").read_text()), done.stdout)
         with open(self.results / "stages.csv", newline="") as file:
             rows = list(csv.DictReader(file))
