@@ -7,9 +7,12 @@ static pc_cut expert_cut(const pc_plan_choice *choice) {
     return (pc_cut){.tp = choice->tp, .dp = choice->dp, .cp = choice->cp, .ep = choice->ep, .etp = choice->etp};
 }
 
+/* Of most models without a look at the cut: it is asked of every point. */
 bool plan_folds_experts(const pc_plan_space *space, const pc_plan_choice *choice) {
+    const pc_model *model = &space->bases[choice->base].spec.model;
+    if (!pc_model_has_experts(model)) return false;
     pc_cut cut = expert_cut(choice);
-    return pc_cut_folds_experts(&space->bases[choice->base].spec.model, &cut);
+    return pc_cut_folds_experts(model, &cut);
 }
 
 /* Whether this order has the stages of experts where those of the rest are. */

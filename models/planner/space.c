@@ -133,6 +133,8 @@ pc_code plan_numbers_make(const pc_plan_space *space, plan_numbers *numbers, pc_
 
 static void split_number(const plan_numbers *numbers, int64_t number, int digits[DIGITS]) {
     for (int i = DIGITS; i-- > 0;) {
+        digits[i] = 0;
+        if (numbers->radix[i] == 1) continue; /* divisions take long, and most lists have one value */
         digits[i] = (int)(number % numbers->radix[i]);
         number /= numbers->radix[i];
     }
@@ -393,6 +395,7 @@ static bool divides_otherwise(const pc_plan_space *space, const pc_plan_choice *
 }
 
 static bool is_first(const pc_plan_space *space, const pc_plan_choice *choice, plan_digit digit, int value) {
+    if (value == 0 && digit != DIGIT_LAYOUT) return true;
     int64_t made = made_of(space, choice, digit, value);
     if (digit == DIGIT_LAYOUT && made < 0) return value == 0 && !divides_otherwise(space, choice);
     for (int i = 0; i < value; i++)

@@ -54,6 +54,7 @@ struct pc_heads {
     pc_time *head;  /* [devices][types][microbatches] */
     pc_time *joint; /* [devices][chunks * microbatches]: when the n-th pass that takes memory can start */
     bool has_joint;
+    uint8_t *types_as_they_come; /* [types * microbatches]: room for those of one device */
 };
 
 /* ---- what comes before what ---- */
@@ -212,7 +213,9 @@ pc_code pc_heads_create(const pc_instance *instance, pc_heads **heads, pc_error 
     h->state = pc_alloc(cells, sizeof *h->state);
     h->head = pc_alloc(cells * (size_t)h->m, sizeof *h->head);
     h->joint = pc_alloc((size_t)instance->devices * (size_t)h->chunks * (size_t)h->m, sizeof *h->joint);
-    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head || !h->joint) {
+    h->types_as_they_come = pc_alloc((size_t)h->types, (size_t)h->m);
+    if (!h->order || !h->place || !h->rule || !h->device || !h->state || !h->head || !h->joint ||
+        !h->types_as_they_come) {
         pc_heads_free(h);
         return pc_error_no_memory(error);
     }
@@ -230,6 +233,7 @@ void pc_heads_free(pc_heads *h) {
     pc_free(h->state);
     pc_free(h->head);
     pc_free(h->joint);
+    pc_free(h->types_as_they_come);
     pc_free(h);
 }
 
@@ -491,38 +495,58 @@ const pc_time *pc_heads_of(pc_heads *h, int device) {
 
 /* ---- all passes of a device with tails ---- */
 
-/* The passes of a device that are followed by so much: the first `count` of each type. */
+/* The types of a device's passes of the rows from `first` to `last`, but for the row `skipped`: of those that are next
+ * of each type, the one that can be there first, and so on. Returns how many. */
+static int32_t merge_types(const pc_heads *h, int device, int first, int last, int skipped, uint8_t *types) {
+    int32_t next[TYPES] = {0}, count = 0;
+    for (;;) {
+        int found = PC_INSTANCE_NONE;
+        pc_time least = PC_GAPS_NEVER;
+        for (int type = first * h->chunks; type < (last + 1) * h->chunks; type++) {
+            if (next[type] == h->m || type / h->chunks == skipped) continue;
+            pc_time head = head_of(h, device * h->types + type, next[type]);
+            if (found != PC_INSTANCE_NONE && head >= least) continue;
+            found = type;
+            least = head;
+        }
+        if (found == PC_INSTANCE_NONE) return count;
+        next[found]++;
+        types[count++] = (uint8_t)found;
+    }
+}
+
+/* The passes of a device, those that take memory and the others, as they come; of each type the first `count`, that are
+ * followed by so much, are wanted. */
 typedef struct followed {
     const pc_heads *h;
     int device;
+    const uint8_t *takers, *others;
+    int32_t taker_count, other_count;
     int32_t count[TYPES], next[TYPES];
 } followed;
 
-/* The type of the rows from `first` on whose next pass can be there first; PC_INSTANCE_NONE when all are. */
-static int next_of(const followed *f, int first, int last, int skipped) {
-    int next = PC_INSTANCE_NONE;
-    for (int type = first * f->h->chunks; type < (last + 1) * f->h->chunks; type++) {
-        if (f->next[type] == f->count[type] || type / f->h->chunks == skipped) continue;
-        pc_time head = head_of(f->h, f->device * f->h->types + type, f->next[type]);
-        if (next == PC_INSTANCE_NONE || head < head_of(f->h, f->device * f->h->types + next, f->next[next]))
-            next = type;
-    }
-    return next;
+/* The next of a list that is wanted; PC_INSTANCE_NONE when all have been. */
+static int next_of(const followed *f, const uint8_t *types, int32_t count, int32_t *at) {
+    while (*at < count && f->next[types[*at]] == f->count[types[*at]]) ++*at;
+    return *at < count ? types[*at] : PC_INSTANCE_NONE;
 }
 
 /* When all of them have ended at the earliest, one after the other as they come. */
 static pc_time end_of(followed *f) {
     const pc_heads *h = f->h;
-    int row = h->device[f->device].taker, first = f->device * h->types, taken = 0;
+    int first = f->device * h->types, taken = 0;
+    int32_t taker_at = 0, other_at = 0;
     const pc_time *joint = h->joint + (int64_t)f->device * h->chunks * h->m;
     pc_time now = PC_GAPS_EVER;
     for (;;) {
-        int taker = next_of(f, row, row, PC_INSTANCE_NONE), other = next_of(f, 0, h->rows - 1, row);
+        int taker = next_of(f, f->takers, f->taker_count, &taker_at);
+        int other = next_of(f, f->others, f->other_count, &other_at);
         if (taker == PC_INSTANCE_NONE && other == PC_INSTANCE_NONE) return now;
         pc_time ready = PC_GAPS_NEVER, head = PC_GAPS_NEVER;
         if (taker != PC_INSTANCE_NONE) ready = pc_max(head_of(h, first + taker, f->next[taker]), joint[taken]);
         if (other != PC_INSTANCE_NONE) head = head_of(h, first + other, f->next[other]);
         int type = ready <= head ? taker : other;
+        *(type == taker ? &taker_at : &other_at) += 1;
         taken += type == taker;
         now = pc_max(now, pc_min(ready, head)) + h->instance->cells[first + type].duration;
         f->next[type]++;
@@ -533,19 +557,29 @@ static pc_time tail_of(const pc_heads *mirror, int cell, int microbatch) {
     return head_of(mirror, cell, mirror->m - 1 - microbatch);
 }
 
+/* Of all passes of a device that are followed by at least as much as the last one of the type; and that. */
+static pc_time end_with_tail(const pc_heads *mirror, followed f, int type) {
+    const pc_heads *h = f.h;
+    int first = f.device * h->types;
+    pc_time tail = tail_of(mirror, first + type, h->m - 1);
+    if (tail < 0) return 0;
+    for (int other = 0; other < h->types; other++) {
+        f.count[other] = h->m;
+        while (f.count[other] > 0 && tail_of(mirror, first + other, f.count[other] - 1) < tail) f.count[other]--;
+    }
+    return end_of(&f) + tail;
+}
+
 pc_time pc_heads_least_span(const pc_heads *h, const pc_heads *mirror) {
     pc_time least = 0;
-    if (!h->has_joint) return least;
-    for (int cell = 0; cell < h->instance->devices * h->types; cell++) {
-        pc_time tail = tail_of(mirror, cell, h->m - 1);
-        followed f = {.h = h, .device = cell / h->types};
-        if (h->device[f.device].taker == PC_INSTANCE_NONE || tail < 0) continue;
-        for (int type = 0; type < h->types; type++) {
-            int other = f.device * h->types + type;
-            f.count[type] = h->m;
-            while (f.count[type] > 0 && tail_of(mirror, other, f.count[type] - 1) < tail) f.count[type]--;
-        }
-        raise_time(&least, end_of(&f) + tail);
+    for (int d = 0; h->has_joint && d < h->instance->devices; d++) {
+        int taker = h->device[d].taker;
+        if (taker == PC_INSTANCE_NONE) continue;
+        followed f = {.h = h, .device = d, .takers = h->types_as_they_come};
+        f.taker_count = merge_types(h, d, taker, taker, PC_INSTANCE_NONE, h->types_as_they_come);
+        f.others = f.takers + f.taker_count;
+        f.other_count = merge_types(h, d, 0, h->rows - 1, taker, h->types_as_they_come + f.taker_count);
+        for (int type = 0; type < h->types; type++) raise_time(&least, end_with_tail(mirror, f, type));
     }
     return least;
 }

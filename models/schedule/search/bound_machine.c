@@ -1,7 +1,5 @@
 #include "models/schedule/search/bound_machine.h"
 
-#include <string.h>
-
 /* ---- gaps ---- */
 
 void pc_gaps_clear(pc_gaps *gaps) {
@@ -10,19 +8,26 @@ void pc_gaps_clear(pc_gaps *gaps) {
     gaps->to[0] = PC_GAPS_NEVER;
 }
 
-/* Moves the gaps from `at` on by so many places. */
-static void move_gaps(pc_gaps *gaps, int at, int places) {
-    int first = places < 0 ? at - places : at;
-    size_t size = (size_t)(gaps->count - first) * sizeof *gaps->from;
-    memmove(&gaps->from[first + places], &gaps->from[first], size);
-    memmove(&gaps->to[first + places], &gaps->to[first], size);
-    gaps->count += places;
+/* Makes room for a gap before `at`. One by one: there are so few of them that memmove would take longer. */
+static void open_gap(pc_gaps *gaps, int at) {
+    for (int i = gaps->count++; i > at; i--) {
+        gaps->from[i] = gaps->from[i - 1];
+        gaps->to[i] = gaps->to[i - 1];
+    }
+}
+
+static void close_gap(pc_gaps *gaps, int at) {
+    gaps->count--;
+    for (int i = at; i < gaps->count; i++) {
+        gaps->from[i] = gaps->from[i + 1];
+        gaps->to[i] = gaps->to[i + 1];
+    }
 }
 
 /* What was done between the first two gaps counts no longer: they become one. */
 static void forget_first_work(pc_gaps *gaps) {
     gaps->from[1] = gaps->from[0];
-    move_gaps(gaps, 0, -1);
+    close_gap(gaps, 0);
 }
 
 void pc_gaps_put(pc_gaps *gaps, pc_time ready, pc_time work) {
@@ -37,7 +42,7 @@ void pc_gaps_put(pc_gaps *gaps, pc_time ready, pc_time work) {
                 if (i > 0) i--;
                 continue;
             }
-            move_gaps(gaps, i, 1);
+            open_gap(gaps, i);
             gaps->to[i] = from;
             gaps->from[i + 1] = from + worked;
         } else if (from > gaps->from[i]) {
@@ -45,7 +50,7 @@ void pc_gaps_put(pc_gaps *gaps, pc_time ready, pc_time work) {
         } else if (worked < room) {
             gaps->from[i] = from + worked;
         } else {
-            move_gaps(gaps, i, -1);
+            close_gap(gaps, i);
         }
         work -= worked;
     }
