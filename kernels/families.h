@@ -36,6 +36,8 @@ extern const pc_kernel_family pc_family_grouped_gemm_forward, pc_family_grouped_
     pc_family_grouped_gemm_weight_gradient;
 extern const pc_kernel_family pc_family_fp8_grouped_gemm_forward, pc_family_fp8_grouped_gemm_input_gradient,
     pc_family_fp8_grouped_gemm_weight_gradient;
+extern const pc_kernel_family pc_family_fp8_block_grouped_gemm_forward, pc_family_fp8_block_grouped_gemm_input_gradient,
+    pc_family_fp8_block_grouped_gemm_weight_gradient;
 
 /* what reads, does little and writes: memory_bound.h */
 extern const pc_kernel_family pc_family_gelu_forward, pc_family_gelu_backward;

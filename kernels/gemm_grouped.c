@@ -6,7 +6,7 @@
 /* ---- groups ---- */
 
 static int64_t step_of(const pc_kernel_shape *shape) {
-    return shape->scaling == PC_LOW_NONE ? 1 : 16;
+    return shape->scaling == PC_LOW_NONE ? 1 : shape->scaling == PC_LOW_TENSOR ? 16 : 128;
 }
 
 /* Rows rise evenly from m/2 to 3m/2: of all T rows the first x of the groups have T (x + x^2) / 2. */
@@ -33,6 +33,17 @@ pc_gemm_group pc_gemm_group_of(pc_kernel_role role, const pc_kernel_shape *shape
     return of;
 }
 
+/* Blocks of 128 lie along rows in the gradient of weights, where rows are what is summed over. */
+int64_t pc_gemm_group_scales(pc_kernel_role role, const pc_kernel_shape *shape, int operand, int64_t group) {
+    const pc_kernel_shape one = pc_gemm_group_of(role, shape, 0).shape;
+    pc_scale_layout layout = pc_gemm_low_layout(role, shape, operand);
+    int64_t start = pc_gemm_group_start(shape, group), lines = operand == PC_GEMM_A ? one.m : one.n;
+    if (layout == PC_SCALE_ONE) return group;
+    if (layout == PC_SCALE_BLOCK_128) return group * pc_scale_count(layout, lines, one.k);
+    if (role == PC_KERNEL_WEIGHT_GRADIENT) return pc_scale_count(layout, lines, start);
+    return pc_scale_count(layout, start, one.k);
+}
+
 static char *behind(void *address, pc_dtype dtype, int64_t elements) {
     return (char *)address + elements * pc_dtype_bytes(dtype);
 }
@@ -46,8 +57,11 @@ void pc_gemm_group_tensors(pc_kernel_role role, const pc_kernel_shape *shape, in
     of_group[PC_GEMM_A] = behind(tensors[PC_GEMM_A], a, of.a);
     of_group[PC_GEMM_B] = behind(tensors[PC_GEMM_B], b, of.b);
     of_group[PC_GEMM_C] = behind(tensors[PC_GEMM_C], role == PC_KERNEL_WEIGHT_GRADIENT ? PC_FP32 : shape->dtype, of.c);
-    for (int i = PC_GEMM_A_SCALE; i < PC_GEMM_LOW_TENSORS; i++)
-        of_group[i] = is_low ? behind(tensors[i], PC_FP32, group) : NULL;
+    of_group[PC_GEMM_A_SCALE] = of_group[PC_GEMM_B_SCALE] = NULL;
+    for (int i = PC_GEMM_A; i <= PC_GEMM_B && is_low; i++) {
+        int scales = i == PC_GEMM_A ? PC_GEMM_A_SCALE : PC_GEMM_B_SCALE;
+        of_group[scales] = behind(tensors[scales], PC_FP32, pc_gemm_group_scales(role, shape, i, group));
+    }
 }
 
 const pc_kernel_family *pc_gemm_group_family(pc_kernel_role role, pc_low_scaling scaling) {
@@ -55,7 +69,10 @@ const pc_kernel_family *pc_gemm_group_family(pc_kernel_role role, pc_low_scaling
                                                     &pc_family_gemm_weight_gradient};
     static const pc_kernel_family *const low[] = {&pc_family_fp8_gemm_forward, &pc_family_fp8_gemm_input_gradient,
                                                   &pc_family_fp8_gemm_weight_gradient};
-    return scaling == PC_LOW_NONE ? plain[role] : low[role];
+    static const pc_kernel_family *const block[] = {&pc_family_fp8_block_gemm_forward,
+                                                    &pc_family_fp8_block_gemm_input_gradient,
+                                                    &pc_family_fp8_block_gemm_weight_gradient};
+    return scaling == PC_LOW_NONE ? plain[role] : scaling == PC_LOW_TENSOR ? low[role] : block[role];
 }
 
 /* ---- what cannot be ---- */
@@ -115,8 +132,11 @@ pc_code pc_gemm_grouped_tensors(pc_kernel_role role, pc_low_scaling scaling, con
                                  [PC_KERNEL_WEIGHT_GRADIENT] = {rows * shape->n, rows * shape->k, weights}};
     for (int i = 0; i < found; i++) {
         tensors[i] = largest[i];
-        tensors[i].count = i <= PC_GEMM_C ? counts[role][i] : shape->batch;
+        if (i <= PC_GEMM_C) tensors[i].count = counts[role][i];
     }
+    for (int i = PC_GEMM_A; i <= PC_GEMM_B && found == PC_GEMM_LOW_TENSORS; i++)
+        tensors[i == PC_GEMM_A ? PC_GEMM_A_SCALE : PC_GEMM_B_SCALE].count =
+            pc_gemm_group_scales(role, shape, i, shape->batch);
     *count = found;
     return PC_OK;
 }

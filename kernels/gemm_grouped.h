@@ -1,14 +1,17 @@
 /* gemm_grouped.h: products of several groups of rows, each with a matrix of its own: the experts of one rank.
  *
  * A shape has `batch` groups of `m` rows on average; n and k are the forward product's in all three directions, as
- * profiles have them. Groups are uneven, as a router leaves them: their rows rise from half of m to one and a half, in
- * multiples of one row, in 8 bits of 16 (what Transformer Engine pads to). All rows lie behind each other, T together:
- *   grouped_gemm_forward           a [T,k]  b [batch,n,k]  c [T,n]
- *   grouped_gemm_input_gradient    a [T,n]  b [batch,n,k]  c [T,k]
- *   grouped_gemm_weight_gradient   a [T,n]  b [T,k]        c [batch,n,k] fp32, added to where it accumulates
- * Each group is one product of gemm.h. In 8 bits it is one of gemm_low.h with one scale a tensor of a group: a_scale
- * and b_scale are [batch]. There b of the input's gradient is [batch,k,n]. Of the weights' gradient each group's rows
- * of a and b are turned, [n,rows] and [k,rows].
+ * profiles have them. Groups are uneven, as a router leaves them: their rows rise from half of m to one and a half.
+ * They are multiples of one row, in fp8 of 16 (what Transformer Engine pads to), in fp8_block of 128. The rows of all
+ * groups lie behind each other, T together:
+ *
+ *   grouped_gemm_forward           a [T,k], b [batch,n,k], c [T,n]
+ *   grouped_gemm_input_gradient    a [T,n], b [batch,n,k], c [T,k]
+ *   grouped_gemm_weight_gradient   a [T,n], b [T,k], c [batch,n,k] fp32, added to where it accumulates
+ *
+ * Each group is one product of gemm.h. In 8 bits it is one of gemm_low.h, and the scales of its groups lie behind each
+ * other: in fp8 one a tensor of a group. There b of the input's gradient is [batch,k,n]. Of the weights' gradient each
+ * group's rows of a and b are turned, [n,rows] and [k,rows].
  *
  * Transformer Engine's GroupedLinear runs a product a group, over four streams in turn: so do these.
  */
@@ -32,6 +35,9 @@ typedef struct pc_gemm_group {
     int64_t a, b, c;
 } pc_gemm_group;
 pc_gemm_group pc_gemm_group_of(pc_kernel_role role, const pc_kernel_shape *shape, int64_t group);
+
+/* Scales of an operand's groups before this one, in 8 bits; of number `batch` all of them. */
+int64_t pc_gemm_group_scales(pc_kernel_role role, const pc_kernel_shape *shape, int operand, int64_t group);
 
 /* The tensors of a group's product, from those of all. */
 void pc_gemm_group_tensors(pc_kernel_role role, const pc_kernel_shape *shape, int64_t group, void *const *tensors,
@@ -90,25 +96,30 @@ void pc_gemm_grouped_reference(pc_kernel_role role, const pc_kernel_shape *shape
         .low = low_,                                                                                                   \
     }
 
-/* All of them, in 16 bits and in 8; can as in a pc_low_family with a pc_low_scaling in front. */
-#define PC_GEMM_GROUPED_FAMILIES(can_, prepare, launch, attributes)                                                    \
-    static pc_code can_grouped(pc_device *device, pc_error *error) {                                                   \
-        return can_(PC_LOW_TENSOR, device, error);                                                                     \
+/* The three of a scaling of 8 bits; can as in a pc_low_family with a pc_low_scaling in front. */
+#define PC_GEMM_GROUPED_LOW_FAMILIES(name, scaling, can_, prepare, launch, attributes)                                 \
+    static pc_code name##_can(pc_device *device, pc_error *error) {                                                    \
+        return can_(scaling, device, error);                                                                           \
     }                                                                                                                  \
-    static const pc_low_family low_forward = {PC_LOW_TENSOR, "grouped_gemm_forward", can_grouped},                     \
-                               low_input_gradient = {PC_LOW_TENSOR, "grouped_gemm_input_gradient", can_grouped},       \
-                               low_weight_gradient = {PC_LOW_TENSOR, "grouped_gemm_weight_gradient", can_grouped};     \
+    static const pc_low_family name##_forward_low = {scaling, "grouped_gemm_forward", name##_can},                     \
+                               name##_input_gradient_low = {scaling, "grouped_gemm_input_gradient", name##_can},       \
+                               name##_weight_gradient_low = {scaling, "grouped_gemm_weight_gradient", name##_can};     \
+    PC_GEMM_GROUPED_FAMILY(name, forward, PC_KERNEL_FORWARD, scaling, &name##_forward_low, prepare, launch,            \
+                           attributes);                                                                                \
+    PC_GEMM_GROUPED_FAMILY(name, input_gradient, PC_KERNEL_INPUT_GRADIENT, scaling, &name##_input_gradient_low,        \
+                           prepare, launch, attributes);                                                               \
+    PC_GEMM_GROUPED_FAMILY(name, weight_gradient, PC_KERNEL_WEIGHT_GRADIENT, scaling, &name##_weight_gradient_low,     \
+                           prepare, launch, attributes)
+
+/* All of them, in 16 bits and in 8. */
+#define PC_GEMM_GROUPED_FAMILIES(can, prepare, launch, attributes)                                                     \
     PC_GEMM_GROUPED_FAMILY(grouped_gemm, forward, PC_KERNEL_FORWARD, PC_LOW_NONE, NULL, prepare, launch, attributes);  \
     PC_GEMM_GROUPED_FAMILY(grouped_gemm, input_gradient, PC_KERNEL_INPUT_GRADIENT, PC_LOW_NONE, NULL, prepare, launch, \
                            attributes);                                                                                \
     PC_GEMM_GROUPED_FAMILY(grouped_gemm, weight_gradient, PC_KERNEL_WEIGHT_GRADIENT, PC_LOW_NONE, NULL, prepare,       \
                            launch, attributes);                                                                        \
-    PC_GEMM_GROUPED_FAMILY(fp8_grouped_gemm, forward, PC_KERNEL_FORWARD, PC_LOW_TENSOR, &low_forward, prepare, launch, \
-                           attributes);                                                                                \
-    PC_GEMM_GROUPED_FAMILY(fp8_grouped_gemm, input_gradient, PC_KERNEL_INPUT_GRADIENT, PC_LOW_TENSOR,                  \
-                           &low_input_gradient, prepare, launch, attributes);                                          \
-    PC_GEMM_GROUPED_FAMILY(fp8_grouped_gemm, weight_gradient, PC_KERNEL_WEIGHT_GRADIENT, PC_LOW_TENSOR,                \
-                           &low_weight_gradient, prepare, launch, attributes)
+    PC_GEMM_GROUPED_LOW_FAMILIES(fp8_grouped_gemm, PC_LOW_TENSOR, can, prepare, launch, attributes);                   \
+    PC_GEMM_GROUPED_LOW_FAMILIES(fp8_block_grouped_gemm, PC_LOW_BLOCK, can, prepare, launch, attributes)
 
 #ifdef __cplusplus
 }

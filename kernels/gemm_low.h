@@ -9,7 +9,7 @@
  *
  *   PC_LOW_TENSOR  one scale a tensor, fp32. m, n and k are multiples of 16
  *   PC_LOW_BLOCK   a scale for 128 numbers along k, fp32; of weights, for 128 x 128. k is a multiple of 128.
- *                      (DeepSeek-V3, arXiv 2412.19437, and Transformer Engine's Float8BlockScaling)
+ *                  (DeepSeek-V3, arXiv 2412.19437, and Transformer Engine's Float8BlockScaling)
  *   PC_LOW_MX      a scale for 32 numbers along k, a power of two in a byte. k is a multiple of 32. (OCP MX 1.0)
  * Weights are b in the forward product and in the input's gradient.
  *

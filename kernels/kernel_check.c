@@ -283,6 +283,12 @@ static const pc_kernel_shape of_grouped[] = {
     {.batch = 7, .m = 32, .n = 48, .k = 16},
     {.batch = 5, .m = 64, .n = 16, .k = 80, .accumulates = true},
 };
+/* Rows of two and more blocks of 128. */
+static const pc_kernel_shape of_grouped_blocks[] = {
+    {.batch = 1, .m = 256, .n = 128, .k = 128},
+    {.batch = 2, .m = 256, .n = 256, .k = 128, .accumulates = true},
+    {.batch = 3, .m = 256, .n = 128, .k = 128, .accumulates = true},
+};
 static const pc_kernel_shape of_attention[] = {
     {.batch = 1, .m = 16, .n = 16, .k = 64, .heads = 1, .kv_heads = 1},
     {.batch = 2, .m = 70, .n = 70, .k = 32, .heads = 2, .kv_heads = 1, .is_causal = true},
@@ -329,9 +335,15 @@ static void make_low(const pc_kernel_family *family, int number, pc_kernel_shape
     shape->low = number % 2 && shape->scaling == PC_LOW_TENSOR ? PC_E5M2 : PC_E4M3;
 }
 
-bool pc_kernel_check_shape(const pc_kernel_family *family, int number, pc_kernel_shape *shape) {
+static const struct group *group_of(const pc_kernel_family *family) {
     static const struct group low = {of_gemm_low, sizeof of_gemm_low / sizeof *of_gemm_low};
-    const struct group *group = family->low && family->group == PC_KERNEL_GEMM ? &low : &groups[family->group];
+    static const struct group blocks = {of_grouped_blocks, sizeof of_grouped_blocks / sizeof *of_grouped_blocks};
+    if (family->low && family->group == PC_KERNEL_GEMM) return &low;
+    return family->low && family->low->scaling == PC_LOW_BLOCK ? &blocks : &groups[family->group];
+}
+
+bool pc_kernel_check_shape(const pc_kernel_family *family, int number, pc_kernel_shape *shape) {
+    const struct group *group = group_of(family);
     if (number < 0 || number >= 2 * group->count) return false;
     *shape = group->shapes[number / 2];
     shape->dtype = number % 2 ? PC_FP16 : PC_BF16;

@@ -52,6 +52,20 @@ static void test_random_shapes(void **state) {
     fake_device_close(device);
 }
 
+static void test_blocks(void **state) {
+    (void)state;
+    static const pc_kernel_family *const blocks[] = {&pc_family_fp8_block_grouped_gemm_forward,
+                                                     &pc_family_fp8_block_grouped_gemm_input_gradient,
+                                                     &pc_family_fp8_block_grouped_gemm_weight_gradient};
+    pc_device *device = fake_device_open();
+    for (int i = 0; i < 3; i++) {
+        pc_kernel_shape shape = shape_of(blocks[i], 3, 256, 128, 128);
+        check_shape(device, blocks[i], &shape);
+    }
+    assert_int_equal(fake_cublaslt_now()->faults, 0);
+    fake_device_close(device);
+}
+
 /* ---- streams ---- */
 
 typedef struct tensors {
@@ -205,6 +219,7 @@ static void test_who_can(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_random_shapes, fake_device_reset),
+        cmocka_unit_test_setup(test_blocks, fake_device_reset),
         cmocka_unit_test_setup(test_round_robin, fake_device_reset),
         cmocka_unit_test_setup(test_few_groups, fake_device_reset),
         cmocka_unit_test_setup(test_recorded, fake_device_reset),

@@ -7,11 +7,13 @@
 #include "kernels/gemm_grouped.h"
 #include "kernels/kernel_check.h"
 
-enum { ROLES = 3 };
-static const pc_kernel_family *const families[2][ROLES] = {
+enum { ROLES = 3, SCALINGS = 3 };
+static const pc_kernel_family *const families[SCALINGS][ROLES] = {
     {&pc_family_grouped_gemm_forward, &pc_family_grouped_gemm_input_gradient, &pc_family_grouped_gemm_weight_gradient},
     {&pc_family_fp8_grouped_gemm_forward, &pc_family_fp8_grouped_gemm_input_gradient,
-     &pc_family_fp8_grouped_gemm_weight_gradient}};
+     &pc_family_fp8_grouped_gemm_weight_gradient},
+    {&pc_family_fp8_block_grouped_gemm_forward, &pc_family_fp8_block_grouped_gemm_input_gradient,
+     &pc_family_fp8_block_grouped_gemm_weight_gradient}};
 
 static int open_device(void **state) {
     pc_device *device;
@@ -117,6 +119,31 @@ static void test_tensors(void **state) {
     }
 }
 
+/* In blocks, of 2 groups of 384 rows, n = 256 and k = 640: 768 rows are 6 steps of 128, of which the first group has
+ * 6 * 3/8 = 2.25, so 2: 256 rows. A line of k has 5 scales of 128, of n 2; weights are 2 x 5 or 5 x 2 blocks in lines
+ * of 8 or 4. */
+static void test_scales_of_blocks(void **state) {
+    (void)state;
+    static const int64_t before[ROLES][2] = {{256 * 5, 2 * 8}, {256 * 2, 5 * 4}, {256 * 2, 640 * 2}};
+    static const int64_t all[ROLES][2] = {{768 * 5, 2 * 2 * 8}, {768 * 2, 2 * 5 * 4}, {256 * 6, 640 * 6}};
+    for (int role = 0; role < ROLES; role++) {
+        const pc_kernel_family *family = families[2][role];
+        pc_kernel_shape shape = shape_of(true, 2, 384, 256, 640);
+        shape.scaling = PC_LOW_BLOCK;
+        assert_int_equal(pc_gemm_group_start(&shape, 1), 256);
+        pc_tensor tensors[PC_KERNEL_TENSORS];
+        int count;
+        assert_int_equal(family->tensors(&shape, tensors, &count, NULL), PC_OK);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pc_gemm_group_scales(family->role, &shape, i, 0), 0);
+            assert_int_equal(pc_gemm_group_scales(family->role, &shape, i, 1), before[role][i]);
+            assert_int_equal(tensors[i ? PC_GEMM_B_SCALE : PC_GEMM_A_SCALE].count, all[role][i]);
+        }
+        shape.m = 400;
+        refuses(family, shape, "400 rows a group; expected a multiple of 128, at least 256");
+    }
+}
+
 /* ---- what comes out ---- */
 
 static void check(pc_device *device, const pc_kernel_family *family, const pc_kernel_shape *shape, uint64_t seed) {
@@ -143,10 +170,23 @@ static void test_random_shapes(void **state) {
     }
 }
 
+static void test_blocks(void **state) {
+    test_random random = {23};
+    for (long i = 0; i < ROLES * test_cases(1, 4); i++) {
+        const pc_kernel_family *family = families[2][i % ROLES];
+        pc_kernel_shape shape =
+            shape_of(true, test_between(&random, 1, 3), 128 * test_between(&random, 2, 3), 128, 128);
+        shape.scaling = PC_LOW_BLOCK;
+        shape.n = 128 * test_between(&random, 1, 2);
+        check(*state, family, &shape, (uint64_t)i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_starts),  cmocka_unit_test(test_rows),          cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_tensors), cmocka_unit_test(test_random_shapes),
+        cmocka_unit_test(test_tensors), cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_scales_of_blocks),
+        cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests_name("gemm_grouped", tests, open_device, close_device);
 }

@@ -15,12 +15,18 @@ static void add_grouped(pc_shape_builder *b, pc_shape_tier tier, int64_t groups,
     x.accumulates = b->family->role == PC_KERNEL_WEIGHT_GRADIENT;
     if (b->family->low) {
         x.scaling = b->family->low->scaling;
-        x.low = b->family->role == PC_KERNEL_FORWARD ? PC_E4M3 : PC_E5M2;
+        x.low = x.scaling == PC_LOW_TENSOR && b->family->role != PC_KERNEL_FORWARD ? PC_E5M2 : PC_E4M3;
     }
     pc_shape_add(b, tier, &x);
 }
 
 static void add_tiny(pc_shape_builder *b) {
+    bool has_blocks = b->family->low && b->family->low->scaling == PC_LOW_BLOCK;
+    for (int64_t groups = 1; groups <= 5 && has_blocks; groups++) {
+        add_grouped(b, PC_SHAPE_COARSE, groups, 256, 128, 128);
+        add_grouped(b, PC_SHAPE_COARSE, groups, 256, 128, 256);
+    }
+    if (has_blocks) return;
     for (int64_t groups = 1; groups <= 5; groups++) {
         add_grouped(b, PC_SHAPE_COARSE, groups, 32, 32, 64);
         add_grouped(b, PC_SHAPE_COARSE, groups, 64, 48, 32);

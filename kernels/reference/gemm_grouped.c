@@ -68,7 +68,22 @@ static void weight_gradient(const group *of, bool accumulates) {
         }
 }
 
+/* In blocks every number has a scale of its own place: a product of gemm_low.c a group. */
+static void in_blocks(pc_kernel_role role, const pc_kernel_shape *shape, double *const *tensors) {
+    for (int64_t number = 0; number < shape->batch; number++) {
+        pc_gemm_group of = pc_gemm_group_of(role, shape, number);
+        double *const of_group[] = {tensors[PC_GEMM_A] + of.a, tensors[PC_GEMM_B] + of.b, tensors[PC_GEMM_C] + of.c,
+                                    tensors[PC_GEMM_A_SCALE] + pc_gemm_group_scales(role, shape, PC_GEMM_A, number),
+                                    tensors[PC_GEMM_B_SCALE] + pc_gemm_group_scales(role, shape, PC_GEMM_B, number)};
+        pc_gemm_low_reference(role, &of.shape, of_group);
+    }
+}
+
 void pc_gemm_grouped_reference(pc_kernel_role role, const pc_kernel_shape *shape, double *const *tensors) {
+    if (shape->scaling == PC_LOW_BLOCK) {
+        in_blocks(role, shape, tensors);
+        return;
+    }
     for (int64_t number = 0; number < shape->batch; number++) {
         group of = group_of(role, shape, tensors, number);
         if (role == PC_KERNEL_FORWARD)

@@ -1,7 +1,7 @@
-/* Products of 8 bits on the host, from the bytes as they are stored. Sums are of fp32, in blocks of k; of each, scaled
- * by that block's scales. */
+/* Products of 8 bits on the host, from the bytes and scales as they are stored. Sums are of fp32, in blocks of k. */
 #include "kernels/gemm_low.h"
 
+#include "engine/alloc.h"
 #include "kernels/dtype.h"
 #include "kernels/families.h"
 #include "tests/emulated/emulated.h"
@@ -40,14 +40,34 @@ static float scale(const operand *of, int64_t row, int64_t at) {
     return (float)pc_dtype_get(of->of_scale, of->scales, pc_scale_place(of->layout, of->rows, of->k, row, at));
 }
 
-static float product(const operand *a, const operand *b, int64_t row, int64_t column) {
+/* All numbers of an operand times their scales; NULL if memory is short. Free with pc_free. */
+static float *scaled(const operand *of) {
+    float *values = pc_alloc((size_t)(of->rows * of->k), sizeof *values);
+    for (int64_t row = 0; row < of->rows && values; row++)
+        for (int64_t begin = 0; begin < of->k; begin += BLOCK_K) {
+            float factor = scale(of, row, begin);
+            for (int64_t i = begin; i < begin + BLOCK_K; i++) values[row * of->k + i] = number(of, row, i) * factor;
+        }
+    return values;
+}
+
+static float product(const float *a, const float *b, int64_t k) {
     float sum = 0;
-    for (int64_t begin = 0; begin < a->k; begin += BLOCK_K) {
+    for (int64_t begin = 0; begin < k; begin += BLOCK_K) {
         float part = 0;
-        for (int64_t i = begin; i < begin + BLOCK_K; i++) part += number(a, row, i) * number(b, column, i);
-        sum += part * scale(a, row, begin) * scale(b, column, begin);
+        for (int64_t i = begin; i < begin + BLOCK_K; i++) part += a[i] * b[i];
+        sum += part;
     }
     return sum;
+}
+
+static void multiply(pc_kernel_role role, const pc_kernel_shape *s, const float *a, const float *b, void *c) {
+    pc_dtype dtype = role == PC_KERNEL_WEIGHT_GRADIENT ? PC_FP32 : s->dtype;
+    for (int64_t i = 0; i < s->m * s->n; i++) {
+        float sum = product(a + i / s->n * s->k, b + i % s->n * s->k, s->k);
+        if (s->accumulates) sum += (float)pc_dtype_get(dtype, c, i);
+        pc_dtype_set(dtype, c, i, (double)sum);
+    }
 }
 
 static pc_code launch(pc_kernel_role role, pc_device *device, const pc_kernel_shape *s, void *const *tensors,
@@ -55,14 +75,13 @@ static pc_code launch(pc_kernel_role role, pc_device *device, const pc_kernel_sh
     pc_code code = pc_gemm_low_check(role, s, error);
     if (code != PC_OK) return code;
     pc_emulated_count_launch(device);
-    pc_dtype dtype = role == PC_KERNEL_WEIGHT_GRADIENT ? PC_FP32 : s->dtype;
-    operand a = operand_of(role, s, tensors, PC_GEMM_A), b = operand_of(role, s, tensors, PC_GEMM_B);
-    for (int64_t i = 0; i < s->m * s->n; i++) {
-        float sum = product(&a, &b, i / s->n, i % s->n);
-        if (s->accumulates) sum += (float)pc_dtype_get(dtype, tensors[PC_GEMM_C], i);
-        pc_dtype_set(dtype, tensors[PC_GEMM_C], i, (double)sum);
-    }
-    return PC_OK;
+    operand of_a = operand_of(role, s, tensors, PC_GEMM_A), of_b = operand_of(role, s, tensors, PC_GEMM_B);
+    float *a = scaled(&of_a), *b = scaled(&of_b);
+    if (a && b) multiply(role, s, a, b, tensors[PC_GEMM_C]);
+    code = a && b ? PC_OK : pc_error_no_memory(error);
+    pc_free(a);
+    pc_free(b);
+    return code;
 }
 
 static pc_code prepare(pc_kernel_role role, pc_device *device, const pc_kernel_shape *shape, void *const *tensors,
