@@ -54,6 +54,16 @@ static inline int64_t pc_round_up(int64_t number, int64_t step) {
     return pc_divide_up(number, step) * step;
 }
 
+/* The greatest common divisor. */
+static inline int64_t pc_gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* ---- units (picoseconds: simtime.h) ---- */
 
 #define PC_BYTES_PER_MIB  (INT64_C(1) << 20)

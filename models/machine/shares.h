@@ -3,18 +3,10 @@
 #ifndef PC_MODELS_MACHINE_SHARES_H
 #define PC_MODELS_MACHINE_SHARES_H
 
+#include "engine/numbers.h"
 #include "models/machine/machine.h"
 
 #include <stdint.h>
-
-static inline int64_t pc_gcd(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 /* Bulk rates. */
 static inline double pc_domain_rate(const pc_machine *machine) {

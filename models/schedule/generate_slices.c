@@ -18,19 +18,10 @@ bool pc_generator_has_sliced_parts(const pc_generator *generator) {
     return pc_placement_has_slices(generator->placement) && generator->placement != PC_PLACEMENT_SLICES;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 int pc_generator_slices(const pc_generator *generator, int64_t chunks, int64_t slices) {
     chunks = pc_generator_chunks(generator, chunks, slices);
     if (!pc_generator_has_sliced_parts(generator)) return pc_placement_slices(generator->placement, (int)chunks);
-    return (int)(slices > 0 ? slices : common_divisor(chunks, pc_placement_slices(generator->placement, 1)));
+    return (int)(slices > 0 ? slices : pc_gcd(chunks, pc_placement_slices(generator->placement, 1)));
 }
 
 int64_t pc_generator_chunks(const pc_generator *generator, int64_t chunks, int64_t slices) {

@@ -116,19 +116,12 @@ static pc_code add_step(lowering *lowered, int place, const pc_step_of_pass *ste
     return code ? code : add_collective_step(lowered, place, step, sendings, now);
 }
 
-/* Behind the steps that are repeated together with this one. */
-static int end_of_block(const pc_recipe *recipe, int first) {
-    int behind = first + 1;
-    while (behind < recipe->count && recipe->steps[behind].repeat == recipe->steps[first].repeat) behind++;
-    return behind;
-}
-
 /* Block by block. */
 static pc_code add_blocks(lowering *lowered, int place, const pc_recipe *recipe, const pc_sendings *sendings,
                           progress *now) {
     pc_code code = PC_OK;
     for (int first = 0, behind; !code && first < recipe->count; first = behind) {
-        behind = end_of_block(recipe, first);
+        behind = pc_recipe_block_end(recipe, first);
         for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
             for (int i = first; !code && i < behind; i++)
                 code = add_step(lowered, place, &recipe->steps[i], &sendings[i], now);
@@ -281,7 +274,7 @@ static pc_code add_steps_beside(lowering *lowered, int place, pc_pass pass) {
     alone time = {0, 0};
     pc_code code = PC_OK;
     for (int first = 0, behind; !code && first < recipe->count; first = behind) {
-        behind = end_of_block(recipe, first);
+        behind = pc_recipe_block_end(recipe, first);
         for (int64_t k = 0; k < recipe->steps[first].repeat; k++)
             for (int i = first; !code && i < behind; i++)
                 code =

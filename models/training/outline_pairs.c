@@ -43,12 +43,6 @@ typedef struct pass_steps {
     double alone_s, launches_s;
 } pass_steps;
 
-static int end_of_block(const pc_recipe *recipe, int first) {
-    int behind = first + 1;
-    while (behind < recipe->count && recipe->steps[behind].repeat == recipe->steps[first].repeat) behind++;
-    return behind;
-}
-
 /* What a collective takes from the kernels beside it: an exchange its processors, others what the spec says. */
 static double share_of(const pc_outline *outline, const pc_step_of_pass *x) {
     return fmin(fmax(pc_outline_processor_share(outline, x->group), outline->spec->overlap_slowdown), 0.99);
@@ -80,7 +74,7 @@ static pc_code make_steps(const pc_outline *outline, int sort, pc_pass_kind kind
     made->of_recipe = pc_alloc((size_t)count + 1, sizeof *made->of_recipe);
     if (!made->steps || !made->of_recipe) code = pc_error_no_memory(error);
     for (int first = 0, behind; !code && first < recipe.count; first = behind) {
-        behind = end_of_block(&recipe, first);
+        behind = pc_recipe_block_end(&recipe, first);
         for (int64_t k = 0; k < recipe.steps[first].repeat; k++)
             for (int i = first; i < behind; i++) {
                 made->of_recipe[made->count] = i;
@@ -101,7 +95,7 @@ static pc_pair_steps list_of(const pass_steps *pass) {
 /* Steps of the pass up to the end of the n-th time that it goes through the block, which begins at `first` of `recipe`;
  * `before`: those of the blocks before. */
 static int steps_through(const pc_recipe *recipe, int first, int before, int64_t n) {
-    return before + (int)(n + 1) * (end_of_block(recipe, first) - first);
+    return before + (int)(n + 1) * (pc_recipe_block_end(recipe, first) - first);
 }
 
 /* Kernels of W wait for those of B of the same layer: block by block, as far as both have blocks of as many layers. */
@@ -109,9 +103,9 @@ static void put_behind(const pc_recipe *w, const pc_recipe *b, pass_steps *delay
     int in_b = 0, before = 0, at = 0;
     for (int first = 0, behind; first < w->count; first = behind) {
         int64_t repeat = w->steps[first].repeat;
-        behind = end_of_block(w, first);
+        behind = pc_recipe_block_end(w, first);
         while (in_b < b->count && b->steps[in_b].repeat != repeat) {
-            int next = end_of_block(b, in_b);
+            int next = pc_recipe_block_end(b, in_b);
             before += (int)b->steps[in_b].repeat * (next - in_b);
             in_b = next;
         }

@@ -31,4 +31,11 @@ pc_code pc_recipe_make(const pc_outline *outline, const pc_part_cost *part, pc_p
                        pc_error *error);
 void pc_recipe_free(pc_recipe *recipe);
 
+/* Behind the steps that are repeated together with this one. */
+static inline int pc_recipe_block_end(const pc_recipe *recipe, int first) {
+    int behind = first + 1;
+    while (behind < recipe->count && recipe->steps[behind].repeat == recipe->steps[first].repeat) behind++;
+    return behind;
+}
+
 #endif

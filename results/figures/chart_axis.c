@@ -1,5 +1,6 @@
 #include "results/figures/chart_private.h"
 
+#include "results/figures/picture.h"
 #include "results/figures/style.h"
 
 #include <math.h>
@@ -61,14 +62,6 @@ static extent add_margin(const extent *found, bool from_zero) {
 
 /* --- ticks --- */
 
-/* The least of 1, 2 and 5 times a power of ten that is no less. */
-static double nice_step(double wanted) {
-    double power = pow(10, floor(log10(wanted)));
-    if (wanted <= power) return power;
-    if (wanted <= 2 * power) return 2 * power;
-    return wanted <= 5 * power ? 5 * power : 10 * power;
-}
-
 static void add_tick(pc_chart_axis *axis, double at, double value, const char *unit) {
     if (axis->tick_count == PC_CHART_TICKS_MAX) return;
     pc_chart_tick *tick = &axis->tick[axis->tick_count++];
@@ -77,7 +70,7 @@ static void add_tick(pc_chart_axis *axis, double at, double value, const char *u
 }
 
 static void add_even_ticks(pc_chart_axis *axis, const pc_column *column, double marks) {
-    double step = nice_step((axis->high - axis->low) / fmax(marks, 2));
+    double step = pc_picture_step((axis->high - axis->low) / fmax(marks, 2));
     if (!pc_field_is_real(&column->field)) step = fmax(step, 1);
     double first = ceil(axis->low / step - 1e-9), last = floor(axis->high / step + 1e-9);
     for (double i = first; i <= last; i++) add_tick(axis, i * step, i * step, pc_chart_is_fraction(column) ? "%" : "");
@@ -99,7 +92,7 @@ static void add_decades(pc_chart_axis *axis, double low, double high, double mar
 /* On less than about a decade there are few of those: then even steps, which lie closer to each other upwards. */
 static void add_log_ticks(pc_chart_axis *axis, const pc_column *column, double marks) {
     const char *unit = pc_chart_is_fraction(column) ? "%" : "";
-    double low = exp2(axis->low), high = exp2(axis->high), step = nice_step((high - low) / fmax(marks, 2));
+    double low = exp2(axis->low), high = exp2(axis->high), step = pc_picture_step((high - low) / fmax(marks, 2));
     add_decades(axis, low, high, marks, unit);
     if (axis->tick_count > 2) return;
     axis->tick_count = 0;

@@ -1,4 +1,5 @@
 #include "results/figures/figure_private.h"
+#include "results/figures/picture.h"
 
 #include <math.h>
 
@@ -120,19 +121,11 @@ static void add_bands(const pc_figure *figure, pc_text *script) {
     pc_text_printf(script, "EOD\n");
 }
 
-/* 1, 2 or 5 times a power of ten. */
-static double rule_step(double wanted) {
-    double power = pow(10, floor(log10(wanted)));
-    if (wanted <= power) return power;
-    if (wanted <= 2 * power) return 2 * power;
-    return wanted <= 5 * power ? 5 * power : 10 * power;
-}
-
 /* The step of the lines; 0 if there is no room for one. */
 static double add_rules(const pc_figure *figure, pc_text *script, double highest) {
     double band = BAND_HEIGHT * figure->memory.row, distance = pc_figure_length(figure, RULE_DISTANCE);
     if (highest <= 0 || band < 3 * distance) return 0;
-    double step = rule_step(highest * distance / band);
+    double step = pc_picture_step(highest * distance / band);
     if (step >= highest) return 0;
     pc_text_printf(script, "$memory_rules << EOD\n");
     for (int d = first_device(figure); d < end_device(figure); d++)

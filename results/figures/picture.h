@@ -39,6 +39,9 @@ uint32_t pc_dark_colour(uint32_t colour);
  * 0x..., stay: fills that carry numbers, and the ink on them. */
 void pc_picture_darken(pc_text *script);
 
+/* For marks of an axis: the least of 1, 2 and 5 times a power of ten that is no less than what is wanted. */
+double pc_picture_step(double wanted);
+
 /* What to ask gnuplot for, for points of the same size in all formats. */
 double pc_picture_point_size(const char *path, double size);
 

@@ -29,3 +29,10 @@ void pc_picture_add_swatch(const pc_picture_page *page, double left, double top,
     add_place(page, left + size, top - size / 2);
     pc_text_printf(page->script, " front fillstyle solid 1 noborder fillcolor rgb 0x%06" PRIx32 "\n", colour);
 }
+
+double pc_picture_step(double wanted) {
+    double power = pow(10, floor(log10(wanted)));
+    if (wanted <= power) return power;
+    if (wanted <= 2 * power) return 2 * power;
+    return wanted <= 5 * power ? 5 * power : 10 * power;
+}

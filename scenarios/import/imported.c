@@ -63,7 +63,7 @@ void pc_imported_name_of_path(pc_imported *import, const char *path) {
 
 /* ---- settings ---- */
 
-static pc_import_entry *find(pc_imported *import, const char *key) {
+pc_import_entry *pc_imported_find(pc_imported *import, const char *key) {
     for (int i = 0; i < import->count; i++)
         if (strcmp(import->entries[i].key, key) == 0) return &import->entries[i];
     return NULL;
@@ -71,7 +71,7 @@ static pc_import_entry *find(pc_imported *import, const char *key) {
 
 void pc_imported_set(pc_imported *import, const char *key, const char *from, const char *value) {
     pc_import_entry made = {.key = key, .value = pc_strdup(value), .from = pc_strdup(from)};
-    pc_import_entry *entry = find(import, key);
+    pc_import_entry *entry = pc_imported_find(import, key);
     if (!made.value || !made.from) {
         import->failed = true;
         return clear_entry(&made);
@@ -96,7 +96,7 @@ void pc_imported_set_switch(pc_imported *import, const char *key, const char *fr
 }
 
 void pc_imported_clear(pc_imported *import, const char *key) {
-    pc_import_entry *entry = find(import, key);
+    pc_import_entry *entry = pc_imported_find(import, key);
     if (!entry) return;
     clear_entry(entry);
     memmove(entry, entry + 1, (size_t)(import->entries + import->count - (entry + 1)) * sizeof *entry);

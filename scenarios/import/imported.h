@@ -55,6 +55,9 @@ void pc_imported_set_name(pc_imported *import, const char *text);
 /* The same of a file: "NAME" of "some/NAME.json", and of "NAME/config.json". */
 void pc_imported_name_of_path(pc_imported *import, const char *path);
 
+/* What stands for the key, to be changed; NULL if nothing does. */
+pc_import_entry *pc_imported_find(pc_imported *import, const char *key);
+
 /* Sets a key, in place of what it had. `key` lives on; `value` and `from` are copied. */
 void pc_imported_set(pc_imported *import, const char *key, const char *from, const char *value);
 void pc_imported_set_number(pc_imported *import, const char *key, const char *from, int64_t number);

@@ -4,14 +4,6 @@
 #include "scenarios/setting.h"
 #include "scenarios/settings.h"
 
-#include <string.h>
-
-static pc_import_entry *find_entry(pc_imported *import, const char *key) {
-    for (int i = 0; i < import->count; i++)
-        if (strcmp(import->entries[i].key, key) == 0) return &import->entries[i];
-    return NULL;
-}
-
 /* What else is needed may come with options. */
 static bool is_whole(const pc_setting *setting) {
     return setting->given[PC_KEY_LAYERS] && setting->given[PC_KEY_HIDDEN] && setting->given[PC_KEY_HEADS] &&
@@ -38,7 +30,7 @@ pc_code pc_imported_check_model(pc_imported *import, const char **from, pc_error
     pc_code code = PC_OK;
     *from = "";
     for (pc_key key = 0; key < PC_KEY_MODEL_END && !code; key++) {
-        const pc_import_entry *entry = find_entry(import, pc_key_path(key));
+        const pc_import_entry *entry = pc_imported_find(import, pc_key_path(key));
         if (!entry || pc_setting_rule_of(key)->kind == PC_VALUE_REFERENCE) continue; /* it would have to be opened */
         code = pc_value_parse(key, entry->value, &setting.value[key], &cause);
         setting.given[key] = !code;
@@ -49,7 +41,7 @@ pc_code pc_imported_check_model(pc_imported *import, const char **from, pc_error
         if (code && culprit == PC_KEY_MODEL_END) culprit = find_culprit(&setting);
     }
     if (code && culprit != PC_KEY_MODEL_END) {
-        const pc_import_entry *entry = find_entry(import, pc_key_path(culprit));
+        const pc_import_entry *entry = pc_imported_find(import, pc_key_path(culprit));
         if (entry) *from = entry->from;
     }
     return code && **from ? pc_error_copy(error, &cause) : PC_OK;
