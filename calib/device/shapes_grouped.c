@@ -20,13 +20,20 @@ static void add_grouped(pc_shape_builder *b, pc_shape_tier tier, int64_t groups,
     pc_shape_add(b, tier, &x);
 }
 
+/* What is summed over is 128 at least: inputs forward, outputs in the input's gradient, else rows. */
+static void add_tiny_blocks(pc_shape_builder *b) {
+    pc_kernel_role role = b->family->role;
+    for (int64_t groups = 1; groups <= 5; groups++)
+        for (int64_t side = 16; side <= 48; side += 32)
+            add_grouped(b, PC_SHAPE_COARSE, groups, 256, role == PC_KERNEL_FORWARD ? 128 : side,
+                        role == PC_KERNEL_INPUT_GRADIENT ? 128 : side);
+}
+
 static void add_tiny(pc_shape_builder *b) {
-    bool has_blocks = b->family->low && b->family->low->scaling == PC_LOW_BLOCK;
-    for (int64_t groups = 1; groups <= 5 && has_blocks; groups++) {
-        add_grouped(b, PC_SHAPE_COARSE, groups, 256, 128, 128);
-        add_grouped(b, PC_SHAPE_COARSE, groups, 256, 128, 256);
+    if (b->family->low && b->family->low->scaling == PC_LOW_BLOCK) {
+        add_tiny_blocks(b);
+        return;
     }
-    if (has_blocks) return;
     for (int64_t groups = 1; groups <= 5; groups++) {
         add_grouped(b, PC_SHAPE_COARSE, groups, 32, 32, 64);
         add_grouped(b, PC_SHAPE_COARSE, groups, 64, 48, 32);

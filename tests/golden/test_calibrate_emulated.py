@@ -59,6 +59,10 @@ class Emulated(unittest.TestCase):
         for name in ("gemm_forward", "copy", "sentinel_copy"): # on a slow machine the time is up before the rest
             self.assertIn(name, measured)
         self.assertEqual("(not complete)" in self.done.stdout, not self.shown["device"]["is_complete"])
+        formats = {(row["kernel"], row["dtype"]) for row in self.shown["kernels"]}
+        for name in ("gemm_forward", "gemm_weight_gradient", "grouped_gemm_forward", "grouped_gemm_weight_gradient"):
+            for dtype in ("bf16", "fp8", "fp8_block"):
+                self.assertTrue((name, dtype) in formats or not self.shown["device"]["is_complete"], (name, dtype))
 
     def test_ranks_are_the_command_itself(self):
         self.assertGreater(len(self.shown["transfers"]), 0)
