@@ -1,8 +1,6 @@
 #include "results/columns.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {

@@ -3,7 +3,6 @@
 #include "engine/alloc.h"
 #include "results/export_private.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include "engine/field.h"
 #include "engine/hash.h"
-#include "engine/numbers.h"
 #include "results/columns.h"
 
 #include <inttypes.h>

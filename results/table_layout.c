@@ -6,7 +6,6 @@
 #include "results/lines.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {

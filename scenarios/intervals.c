@@ -3,7 +3,6 @@
 #include "engine/numbers.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double NORMAL_90 = 1.2815515655446004;

@@ -6,7 +6,6 @@
 #include "storage/csv.h"
 #include "storage/text_file.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

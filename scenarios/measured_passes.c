@@ -3,7 +3,6 @@
 #include "models/workload/activation_memory.h"
 #include "scenarios/expand.h"
 #include "scenarios/references.h"
-#include "scenarios/settings.h"
 
 #include <math.h>
 

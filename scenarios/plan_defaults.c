@@ -4,7 +4,6 @@
 #include "engine/alloc.h"
 #include "models/workload/layout.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Parts that the model can have: is[n] for n from 1 to `most`. */

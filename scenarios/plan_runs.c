@@ -5,11 +5,9 @@
 #include "models/training/iteration_spec.h"
 #include "models/workload/layout.h"
 #include "scenarios/expand.h"
-#include "scenarios/library_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool has_chunks(const pc_plan_choice *choice) {
     bool is_one_part = choice->generator->placement == PC_PLACEMENT_SLICES; /* of sequence_slices */

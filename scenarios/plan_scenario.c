@@ -2,10 +2,8 @@
 
 #include "engine/alloc.h"
 #include "scenarios/cluster.h"
-#include "scenarios/expand.h"
 #include "scenarios/plan_section.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- the setting on each of the machines ---- */

@@ -1,7 +1,6 @@
 #include "scenarios/plan_section.h"
 
 #include "engine/alloc.h"
-#include "scenarios/cluster.h"
 #include "scenarios/number_list.h"
 #include "scenarios/recompute_keys.h"
 #include "scenarios/units.h"

@@ -4,8 +4,6 @@
 #include "models/workload/cut.h"
 #include "scenarios/settings.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* As messages quote it, where it may be empty. */

@@ -4,7 +4,6 @@
 #include "scenarios/cluster.h"
 #include "scenarios/expand.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

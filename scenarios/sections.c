@@ -1,6 +1,5 @@
 #include "scenarios/sections.h"
 
-#include "scenarios/loaded.h"
 #include "scenarios/plan_section.h"
 #include "scenarios/setting.h"
 #include "scenarios/settings.h"

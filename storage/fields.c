@@ -3,7 +3,6 @@
 #include "engine/alloc.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { PLAIN_MOST = 64 << 10 }; /* bytes of a column that is not worth compressing */

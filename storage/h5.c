@@ -1,7 +1,6 @@
 #include "storage/h5.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum {
     MEMORY_INCREMENT = 4 << 20, /* by how much a file in memory grows */

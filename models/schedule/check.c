@@ -4,7 +4,6 @@
 #include "models/schedule/dependencies.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* ---- every pass once ---- */
 

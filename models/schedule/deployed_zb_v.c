@@ -15,7 +15,6 @@
 #include "engine/alloc.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #define NO_ARRIVAL INT64_C(-1)
 

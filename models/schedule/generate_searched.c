@@ -13,9 +13,6 @@
 #include "models/schedule/search/search.h"
 #include "models/schedule/search/search_dispatched.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- families ---- */
 
 typedef struct pattern_list {

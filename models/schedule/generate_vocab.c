@@ -14,7 +14,6 @@
 #include "engine/alloc.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { STEPS = 4 }; /* in a cell: a pass, then S, then T */
 

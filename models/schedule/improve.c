@@ -8,7 +8,6 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 #include "engine/parallel.h"
-#include "models/schedule/check.h"
 #include "models/schedule/given.h"
 #include "models/schedule/least_span.h"
 #include "models/schedule/replay.h"

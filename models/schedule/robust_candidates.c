@@ -1,10 +1,7 @@
 /* Orders that may be robust: of the names within the limits, and searched at costs that are not the given ones. */
 #include "models/schedule/robust_private.h"
 
-#include "engine/alloc.h"
-#include "engine/numbers.h"
 #include "models/schedule/generate.h"
-#include "models/schedule/given.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,7 @@
 #include "models/schedule/rule.h"
 
 #include "engine/alloc.h"
-#include "models/schedule/given.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

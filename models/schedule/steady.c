@@ -5,8 +5,6 @@
 #include "models/schedule/cycle_ratio.h"
 #include "models/schedule/dependencies.h"
 
-#include <string.h>
-
 enum { PERIODS_MAX = 12, PLACES = 5, EIGHTHS = 8 };
 
 /* More events times devices than this take too long: a search for cycles goes over all events for each device. */

@@ -1,6 +1,5 @@
 #include "models/training/bad_days.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 

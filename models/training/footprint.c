@@ -6,9 +6,6 @@
 #include "models/schedule/dependencies.h"
 #include "models/training/graph_pools.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* "stage 3: activations at 0.41 s: 92.1 GiB in all of 76 GiB: 16.1 GiB too much" */
 static void note(const pc_outline *outline, int device, const char *what, const char *when, int64_t bytes,
                  pc_iteration *iteration) {

@@ -10,7 +10,6 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* So many deviations of their sum more time than the mean: what is there for intervals that are jumped over as one. The
  * chance that they take longer is below 1e-15. */

@@ -4,7 +4,6 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
-#include "models/training/expand_replicas.h"
 
 /* ---- passes ---- */
 

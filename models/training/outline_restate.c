@@ -1,6 +1,5 @@
 #include "models/training/outline_restate.h"
 
-#include "models/training/outline_experts.h"
 #include "models/training/outline_memo.h"
 #include "models/training/state.h"
 

@@ -4,7 +4,6 @@
 #include "models/training/buckets.h"
 #include "models/training/expand_replicas.h"
 #include "models/training/outline_pairs.h"
-#include "models/training/pass_costs.h"
 #include "models/training/state.h"
 #include "models/training/state_host.h"
 

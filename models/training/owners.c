@@ -3,7 +3,6 @@
 #include "engine/alloc.h"
 #include "engine/numbers.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

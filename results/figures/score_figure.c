@@ -2,7 +2,6 @@
 
 #include "engine/alloc.h"
 #include "results/figures/figure.h"
-#include "results/figures/gnuplot.h"
 #include "results/figures/picture.h"
 #include "results/figures/style.h"
 #include "storage/text.h"

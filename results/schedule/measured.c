@@ -3,12 +3,10 @@
 
 #include "engine/alloc.h"
 #include "engine/numbers.h"
-#include "models/workload/activation_memory.h"
 #include "scenarios/pass_times_file.h"
 #include "scenarios/units.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What the file says already. */

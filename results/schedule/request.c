@@ -5,7 +5,6 @@
 #include "models/workload/activation_memory.h"
 #include "scenarios/units.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const struct {

@@ -1,6 +1,5 @@
 #include "results/score/score.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <strings.h>
 

@@ -1,7 +1,6 @@
 #include "scenarios/import/arithmetic.h"
 
 #include <ctype.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 32 };
 

@@ -4,7 +4,6 @@
 #include "scenarios/import/hf_private.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

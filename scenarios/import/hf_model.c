@@ -3,7 +3,6 @@
 #include "scenarios/import/hf_private.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FFN_OF_GPT = 4, VOCAB_MULTIPLE = 128, EXPANSION_MAX = 64 };

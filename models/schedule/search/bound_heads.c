@@ -4,8 +4,6 @@
 #include "engine/numbers.h"
 #include "models/schedule/search/bound_machine.h"
 
-#include <string.h>
-
 enum { ROWS = 3, TYPES = PC_HEADS_TYPES_MAX, CHUNKS = PC_HEADS_CHUNKS_MAX }; /* a row: F, B (or BW), W of all chunks */
 
 /* What is always so for the passes of a cell. */

@@ -4,7 +4,6 @@
 #include "engine/numbers.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* Types of an instance of two chunks that splits, as instance.h numbers them. */
 enum { F0, F1, B0, B1, W0, W1, TYPES, NO_STATE = -1 };

@@ -7,8 +7,6 @@
 #include "models/schedule/search/stretch.h"
 #include "models/schedule/search/tournament.h"
 
-#include <string.h>
-
 enum {
     STARTS = 12, /* orders of rules that go on, each in two ways */
     START_ROUNDS = 3,
