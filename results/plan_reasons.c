@@ -106,6 +106,8 @@ void pc_plan_parts(pc_plan_objective objective, const pc_plan_row *plan, double 
     memcpy(names, kinds, sizeof kinds);
 }
 
+static const double SHOWN = 0.05; /* points: what does not round to 0.0 */
+
 void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
     static const char *const words[PC_PLAN_KINDS] = {
         "", "TP traffic", "CP traffic", "EP traffic", "PP transfers", "DP traffic", "optimizer", "bubble"};
@@ -116,7 +118,7 @@ void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
     for (int k = 0; k < PC_PLAN_KINDS; k++) whole += parts[k];
     for (int k = 2; k < PC_PLAN_KINDS; k++)
         if (parts[k] > parts[most]) most = k;
-    int used = parts[most] > 0.0
+    int used = 100 * parts[most] >= SHOWN * whole
                    ? snprintf(text, PC_PLAN_TEXT_SIZE, "%s %.1f%%", words[most], 100 * parts[most] / whole)
                    : snprintf(text, PC_PLAN_TEXT_SIZE, "kernels");
     if (plan->found.memory_limits) snprintf(text + used, (size_t)(PC_PLAN_TEXT_SIZE - used), ", memory");
@@ -124,7 +126,6 @@ void pc_plan_limits(const pc_plan_row *plan, char text[PC_PLAN_TEXT_SIZE]) {
 
 void pc_plan_behind(pc_plan_objective objective, const pc_plan_row *best, const pc_plan_row *plan,
                     char text[PC_PLAN_TEXT_SIZE]) {
-    static const double SHOWN = 0.05; /* points: what does not round to 0.0 */
     double ours[PC_PLAN_KINDS], theirs[PC_PLAN_KINDS], whole = 0.0, total = 0.0;
     const char *names[PC_PLAN_KINDS];
     text[0] = '\0';

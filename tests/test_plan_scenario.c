@@ -436,6 +436,12 @@ static void test_limits(void **state) {
     plan = row_of(1, 0, 0, 0, 1);
     pc_plan_limits(&plan, text);
     assert_string_equal(text, "kernels");
+    plan = row_of(1, 0, 0, 0.0004, 1); /* 0.04%: it would be shown as 0.0 */
+    pc_plan_limits(&plan, text);
+    assert_string_equal(text, "kernels");
+    plan = row_of(1, 0, 0, 0.0006, 1);
+    pc_plan_limits(&plan, text);
+    assert_string_equal(text, "bubble 0.1%");
 }
 
 /* ---- recomputation ---- */
