@@ -21,6 +21,7 @@ import argparse
 import csv
 import glob
 import json
+import math
 import os
 import pathlib
 import re
@@ -58,6 +59,24 @@ class NoGPU(LeftOut):
 
 # ---- running programs ----
 
+def refuse(words):
+    print(f"session.py: {words}", file=sys.stderr)
+    sys.exit(EXIT_INPUT)
+
+
+def read_record(path):
+    """What earlier calls left, by step."""
+    if not path.exists():
+        return {}
+    try:
+        done = json.loads(path.read_text())
+        if all(name in STEPS and {"status", "seconds", "result"} <= set(of) for name, of in done.items()):
+            return done
+    except (ValueError, AttributeError, TypeError):
+        pass
+    refuse(f"{path}: not a record of steps; expected one that this program wrote, or another folder")
+
+
 class Steps:
     """The folder, the programs, and what is left of the time."""
 
@@ -68,7 +87,7 @@ class Steps:
         self.end = time.monotonic() + asked.limit
         self.step_end = self.end
         self.record = self.folder / "steps.json"
-        self.done = json.loads(self.record.read_text()) if self.record.exists() else {}
+        self.done = read_record(self.record)
         self.log = open(self.folder / "session.log", "ab", buffering=0)
         self.scratch = tempfile.TemporaryDirectory()
         self.lacking = set()  # what replays asked of the profile in vain
@@ -550,12 +569,17 @@ def parse():
     unknown = [name for name in asked.steps.split(",") if name not in STEPS]
     if unknown:
         parser.error(f"--steps: '{unknown[0]}'; expected {', '.join(STEPS)}")
+    if not 0 < asked.limit < math.inf:
+        parser.error(f"--limit: {asked.limit:g}; expected seconds, more than 0")
     return asked
 
 
 def main():
     asked = parse()
-    steps = Steps(asked)
+    try:
+        steps = Steps(asked)
+    except OSError as error:
+        refuse(f"{asked.output}: {error.strerror}; expected a folder that can be written to")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_FAILED))
     statuses = []
     try:

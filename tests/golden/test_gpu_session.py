@@ -203,9 +203,26 @@ class Session(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
         self.assertIn("--steps: 'quik'; expected suite, quick", done.stderr)
         self.assertFalse(self.results.exists())
+        self.assertIn("--limit: -4; expected", self.run_session("--limit", "-4").stderr)
         shown = subprocess.run([sys.executable, SESSION, "--help"], capture_output=True, text=True, timeout=60).stdout
         for step in ("suite", "quick", "compare", "replay", "torch", "memcheck", "full"):
             self.assertRegex(shown, rf"\n  {step} +\d+ s  ")
+
+    def test_a_folder_with_something_else_is_left_alone(self):
+        self.results.mkdir()
+        record = self.results / "steps.json"
+        for text in ("[1]", '{"suite": 3}', '{"suite": {"status": "ok"}}', "not JSON"):
+            record.write_text(text)
+            done = self.run_session("--steps", "suite")
+            self.assertEqual((done.returncode, done.stdout, record.read_text()), (2, "", text))
+            self.assertEqual(done.stderr, f"session.py: {record}: not a record of steps; expected one that this program wrote, "
+                             "or another folder\n")
+        record.unlink()
+        self.results.rmdir()
+        self.results.write_text("a file")
+        done = self.run_session("--steps", "suite")
+        self.assertEqual((done.returncode, done.stdout, self.results.read_text()), (2, "", "a file"))
+        self.assertEqual(len(done.stderr.splitlines()), 1)
 
 
 if __name__ == "__main__":
