@@ -80,7 +80,7 @@ void pc_gemm_grouped_reference(pc_kernel_role role, const pc_kernel_shape *shape
         pc_gemm_grouped_reference(of_role, shape, tensors);                                                            \
     }                                                                                                                  \
     static int64_t name_##_##which##_bytes(const pc_kernel_shape *shape) {                                             \
-        return pc_gemm_grouped_bytes(of_role, shape);                                                                  \
+        return shape->scaling == of_scaling ? pc_gemm_grouped_bytes(of_role, shape) : 0;                               \
     }                                                                                                                  \
     const pc_kernel_family pc_family_##name_##_##which = {                                                             \
         .name = #name_ "_" #which,                                                                                     \

@@ -81,7 +81,7 @@ void pc_gemm_low_reference(pc_kernel_role role, const pc_kernel_shape *shape, do
         pc_gemm_low_reference(of_role, shape, tensors);                                                                \
     }                                                                                                                  \
     static int64_t name_##_##which##_bytes(const pc_kernel_shape *shape) {                                             \
-        return pc_gemm_low_bytes(of_role, shape);                                                                      \
+        return shape->scaling == of_scaling ? pc_gemm_low_bytes(of_role, shape) : 0;                                   \
     }                                                                                                                  \
     static const pc_low_family name_##_##which##_low = {of_scaling, "gemm_" #which, name_##_##which##_can};            \
     const pc_kernel_family pc_family_##name_##_##which = {                                                             \

@@ -1,6 +1,6 @@
 /* Casts to 8 bits on the emulated device: random shapes, tiles that are not full, addresses that no vector fits,
  * numbers beyond the largest; and by hand. */
-#include "tests/support.h"
+#include "tests/one_device.h"
 
 #include "kernels/casts.h"
 #include "kernels/dtype.h"
@@ -11,18 +11,6 @@
 
 static const pc_kernel_family *const families[] = {&pc_family_cast, &pc_family_cast_transpose, &pc_family_amax};
 enum { FAMILIES = sizeof families / sizeof *families };
-
-static int open_device(void **state) {
-    pc_device *device;
-    if (pc_device_open(0, &device, NULL)) return -1;
-    *state = device;
-    return 0;
-}
-
-static int close_device(void **state) {
-    pc_device_close(*state);
-    return 0;
-}
 
 static void check(pc_device *device, const pc_kernel_family *family, const pc_kernel_shape *shape, uint64_t seed) {
     pc_kernel_check found;

@@ -1,6 +1,6 @@
 /* Grouped products: how rows are spread over groups, what a shape may be, and the products on the host against plain
  * ones and against the reference, in 16 and 8 bits. */
-#include "tests/support.h"
+#include "tests/one_device.h"
 
 #include "kernels/dtype.h"
 #include "kernels/families.h"
@@ -14,18 +14,6 @@ static const pc_kernel_family *const families[SCALINGS][ROLES] = {
      &pc_family_fp8_grouped_gemm_weight_gradient},
     {&pc_family_fp8_block_grouped_gemm_forward, &pc_family_fp8_block_grouped_gemm_input_gradient,
      &pc_family_fp8_block_grouped_gemm_weight_gradient}};
-
-static int open_device(void **state) {
-    pc_device *device;
-    if (pc_device_open(0, &device, NULL)) return -1;
-    *state = device;
-    return 0;
-}
-
-static int close_device(void **state) {
-    pc_device_close(*state);
-    return 0;
-}
 
 static pc_kernel_shape shape_of(bool is_low, int64_t groups, int64_t m, int64_t n, int64_t k) {
     pc_low_scaling scaling = is_low ? PC_LOW_TENSOR : PC_LOW_NONE;
@@ -65,16 +53,6 @@ static void test_rows(void **state) {
 }
 
 /* ---- shapes ---- */
-
-static void refuses(const pc_kernel_family *family, pc_kernel_shape shape, const char *words) {
-    pc_tensor tensors[PC_KERNEL_TENSORS];
-    int count = -1;
-    pc_error error = {0};
-    assert_int_equal(family->tensors(&shape, tensors, &count, &error), PC_ERROR_INPUT);
-    assert_int_equal(count, -1);
-    if (!strstr(error.message, words)) fail_msg("'%s' instead of '%s'", error.message, words);
-    assert_non_null(strstr(error.message, "; expected "));
-}
 
 static void test_refuses(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
 /* Products of 8 bits: what a shape may be, where scales lie, and the products on the host against a calculation by hand
  * and against the reference, with every scaling, in all roles. */
-#include "tests/support.h"
+#include "tests/one_device.h"
 
 #include "kernels/dtype.h"
 #include "kernels/families.h"
@@ -17,33 +17,11 @@ static const pc_kernel_family *const families[SCALINGS][ROLES] = {
     {&pc_family_mxfp8_gemm_forward, &pc_family_mxfp8_gemm_input_gradient, &pc_family_mxfp8_gemm_weight_gradient},
 };
 
-static int open_device(void **state) {
-    pc_device *device;
-    if (pc_device_open(0, &device, NULL)) return -1;
-    *state = device;
-    return 0;
-}
-
-static int close_device(void **state) {
-    pc_device_close(*state);
-    return 0;
-}
-
 static pc_kernel_shape shape_of(const pc_kernel_family *family, int64_t m, int64_t n, int64_t k) {
     return (pc_kernel_shape){.dtype = PC_BF16, .scaling = family->low->scaling, .batch = 1, .m = m, .n = n, .k = k};
 }
 
 /* ---- shapes ---- */
-
-static void refuses(const pc_kernel_family *family, pc_kernel_shape shape, const char *words) {
-    pc_tensor tensors[PC_KERNEL_TENSORS];
-    int count = -1;
-    pc_error error = {0};
-    assert_int_equal(family->tensors(&shape, tensors, &count, &error), PC_ERROR_INPUT);
-    assert_int_equal(count, -1);
-    if (!strstr(error.message, words)) fail_msg("'%s' instead of '%s'", error.message, words);
-    assert_non_null(strstr(error.message, "; expected "));
-}
 
 static void test_refuses(void **state) {
     (void)state;

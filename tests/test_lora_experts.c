@@ -1,38 +1,9 @@
-/* Adapters of models with experts and latent attention: counts by hand of published layers; parameters, FLOPs,
- * collectives and activations by algebra; and that tokens move as they do without. */
+/* Adapters of models with experts and latent attention: counts by hand of published layers; parameters, FLOPs
+ * and collectives by algebra; and that tokens move as they do without. */
 #include "models/workload/lora_base.h"
-#include "models/workload/recompute.h"
-#include "models/workload/saved.h"
-#include "tests/random_model.h"
+#include "tests/lora_example.h"
 
 #include <string.h>
-
-/* ---- models ---- */
-
-/* Jiang et al. 2024, arXiv 2401.04088, table 1. */
-static pc_model mixtral(void) {
-    pc_model model = llama3(8);
-    model.experts = (pc_experts){.num_experts = 8, .topk = 2, .ffn_hidden = 14336};
-    return model;
-}
-
-/* DeepSeek-V3, arXiv 2412.19437, section 4.2. */
-static pc_model deepseek(void) {
-    pc_model model = llama3(8);
-    model.layers = 61;
-    model.hidden = 7168;
-    model.ffn_hidden = 18432;
-    model.heads = model.kv_heads = 128;
-    model.head_dim = 192;
-    model.mla = (pc_mla){1536, 512, 128, 64, 128};
-    model.experts =
-        (pc_experts){.num_experts = 256, .topk = 8, .ffn_hidden = 2048, .shared_ffn_hidden = 2048, .first_dense = 3};
-    return model;
-}
-
-static pc_cut lone_cut(void) {
-    return (pc_cut){.tp = 1, .pp = 1, .dp = 1, .chunks = 1, .microbatch_size = 2, .microbatches = 1, .seq_len = 4096};
-}
 
 /* ---- counts ---- */
 
@@ -390,82 +361,6 @@ static void test_kernels_of_experts(void **state) {
     }
 }
 
-/* ---- activations ---- */
-
-static pc_part_activation activation(const pc_model *model, const pc_cut *cut, int32_t modules) {
-    pc_part_activation x;
-    pc_error error = {0};
-    pc_part layer = {.layers = 1, .expert_layers = 1};
-    if (modules) layer.recompute = PC_RECOMPUTE_MODULES, layer.recompute_modules = modules;
-    if (pc_part_activations(model, cut, &layer, (pc_pass_forms){.splits = true}, &x, &error))
-        fail_msg("%s", error.message);
-    return x;
-}
-
-/* A token of Mixtral on one rank: two norms' inputs, 4h; queries, keys, values and the context, 2(qkv + q); fp32 scores
- * of 8 experts; and gate and up of two. An adapter of the first matrix keeps its rows and A's output, 2 x 2(h + r); of
- * the second one 2 x 2(f + r). W needs these, and gradients of what A and B put out. */
-static void test_memory_of_experts(void **state) {
-    (void)state;
-    pc_model model = mixtral();
-    pc_cut cut = lone_cut();
-    const wide tokens = 8192, h = 4096, q = 4096, qkv = 6144, f = 14336, r = 16;
-    const wide frozen = 4 * h + 2 * (qkv + q) + 4 * 8 + 2 * 4 * f;
-    cut.lora = (pc_lora){.rank = 16, .targets = PC_LORA_FC1};
-    pc_part_activation x = activation(&model, &cut, 0);
-    assert_wide_equal(x.taken, tokens * (frozen + 4 * (h + r)));
-    assert_wide_equal(x.taken - x.b_frees, tokens * (4 * (h + 2 * r) + 4 * 2 * f));
-    cut.lora.targets = PC_LORA_FC2;
-    x = activation(&model, &cut, 0);
-    assert_wide_equal(x.taken, tokens * (frozen + 4 * (f + r)));
-    assert_wide_equal(x.taken - x.b_frees, tokens * (4 * (f + 2 * r) + 4 * h));
-    cut.lora.divides_rank = true;
-    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + 4 * (f + r / 2)));
-    cut.lora.divides_rank = false;
-    cut.lora.dropout = 0.1;
-    x = activation(&model, &cut, 0);
-    assert_wide_equal(x.taken, tokens * (frozen + 6 * f + 4 * r));
-}
-
-/* Recomputed experts keep what they begin with, 2h, and nothing of their adapters; activations alone leave the second
- * adapter's input out, and keep what its dropout made. */
-static void test_memory_of_recomputed_experts(void **state) {
-    (void)state;
-    pc_model model = mixtral();
-    pc_cut cut = lone_cut();
-    const wide tokens = 8192, h = 4096, q = 4096, qkv = 6144, f = 14336, r = 16;
-    const wide frozen = 4 * h + 2 * (qkv + q);
-    cut.lora = (pc_lora){.rank = 16, .targets = PC_LORA_FC1 | PC_LORA_FC2};
-    assert_wide_equal(activation(&model, &cut, PC_RECOMPUTES_MOE).kept, tokens * (frozen + 2 * h));
-    assert_wide_equal(activation(&model, &cut, PC_RECOMPUTES_MOE_ACT).kept,
-                      tokens * (frozen + 32 + 8 * f + 4 * (h + 2 * r)));
-    cut.lora.dropout = 0.1;
-    assert_wide_equal(activation(&model, &cut, PC_RECOMPUTES_MOE).kept, tokens * (frozen + 2 * h));
-    assert_wide_equal(activation(&model, &cut, PC_RECOMPUTES_MOE_ACT).kept,
-                      tokens * (frozen + 32 + 8 * f + 6 * (h + f) + 4 * 2 * r));
-}
-
-/* A token of DeepSeek-V3's attention: the norm's input and those of both latents, queries, keys, values and what flash
- * attention puts out. The two matrices that go down read one tensor, 2h; those that go up the latents. */
-static void test_memory_of_latents(void **state) {
-    (void)state;
-    pc_model model = deepseek();
-    pc_cut cut = lone_cut();
-    const wide tokens = 8192, h = 7168, r = 16, q = 128 * 192, output = 128 * 128;
-    const wide frozen = 2 * h + 2 * (1536 + 512) + 2 * (2 * q + output) + 2 * output;
-    const wide mlp = 2 * h + 4 * 256 + 8 * 2 * 4096 + 2 * 4096;
-    cut.lora = (pc_lora){.rank = 16, .targets = PC_LORA_PROJ};
-    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + mlp + 2 * r));
-    cut.lora.targets = PC_LORA_Q_DOWN | PC_LORA_KV_DOWN;
-    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + mlp + 2 * h + 4 * r));
-    cut.lora.targets = PC_LORA_Q_UP | PC_LORA_KV_UP;
-    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + mlp + 2 * (1536 + 512) + 4 * r));
-    assert_wide_equal(activation(&model, &cut, PC_RECOMPUTES_MLA_UP_PROJ).kept,
-                      tokens * (frozen - 2 * (2 * q + output) + mlp + 2 * (1536 + 512)));
-    cut.lora = (pc_lora){.rank = 16, .targets = PC_LORA_FC1, .shares_experts = true};
-    assert_wide_equal(activation(&model, &cut, 0).taken, tokens * (frozen + mlp + 9 * 2 * (h + r)));
-}
-
 /* ---- few bits ---- */
 
 static int64_t norm_bytes(const pc_model *model, const pc_cut *cut) {
@@ -615,9 +510,6 @@ int main(void) {
         cmocka_unit_test(test_collectives_of_experts),
         cmocka_unit_test(test_collectives_of_latents),
         cmocka_unit_test(test_kernels_of_experts),
-        cmocka_unit_test(test_memory_of_experts),
-        cmocka_unit_test(test_memory_of_recomputed_experts),
-        cmocka_unit_test(test_memory_of_latents),
         cmocka_unit_test(test_hidden_in_16_bits),
         cmocka_unit_test(test_longest_list),
         cmocka_unit_test(test_nf4),

@@ -1,6 +1,6 @@
 /* The families that read, do little and write, on the emulated device: random shapes with and without what is optional,
  * addresses that no vector fits, inputs at their limits; and what is said of shapes, by algebra. */
-#include "tests/support.h"
+#include "tests/one_device.h"
 
 #include "kernels/dropout.h"
 #include "kernels/dtype.h"
@@ -35,18 +35,6 @@ static const pc_kernel_family *family_of(const char *name) {
     const pc_kernel_family *family = pc_kernel_family_find(name);
     if (!family) fail_msg("%s: not in the table", name);
     return family;
-}
-
-static int open_device(void **state) {
-    pc_device *device;
-    if (pc_device_open(0, &device, NULL)) return -1;
-    *state = device;
-    return 0;
-}
-
-static int close_device(void **state) {
-    pc_device_close(*state);
-    return 0;
 }
 
 /* ---- the check of all kernels, on shapes of our own ---- */

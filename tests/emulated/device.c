@@ -113,6 +113,10 @@ void pc_emulated_count_launch(pc_device *device) {
     device->launches++;
 }
 
+void pc_emulated_describe_loops(int launches, pc_kernel_attributes *made) {
+    *made = (pc_kernel_attributes){.kernel = "loops on the host", .registers = -1, .launches = launches};
+}
+
 /* ---- memory ---- */
 
 /* What a stream that is recorded refuses on a GPU. */

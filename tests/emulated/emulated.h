@@ -2,7 +2,7 @@
 #ifndef PC_TESTS_EMULATED_EMULATED_H
 #define PC_TESTS_EMULATED_EMULATED_H
 
-#include "kernels/device.h"
+#include "kernels/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +26,7 @@ int64_t pc_emulated_allocations(const pc_device *device);
 
 /* Work outside kernels (a library's): counts as a launch. */
 void pc_emulated_count_launch(pc_device *device);
+void pc_emulated_describe_loops(int launches, pc_kernel_attributes *made); /* of such work */
 
 #ifdef __cplusplus
 }

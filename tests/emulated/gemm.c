@@ -7,8 +7,6 @@
 #include "tests/emulated/emulated.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { BLOCK_K = 16 };
 
@@ -79,10 +77,7 @@ static pc_code attributes(pc_kernel_role role, pc_device *device, const pc_kerne
     (void)device;
     pc_code code = pc_gemm_check(role, shape, error);
     if (code != PC_OK) return code;
-    memset(made, 0, sizeof *made);
-    snprintf(made->kernel, sizeof made->kernel, "loops on the host");
-    made->registers = -1;
-    made->launches = 1;
+    pc_emulated_describe_loops(1, made);
     return PC_OK;
 }
 

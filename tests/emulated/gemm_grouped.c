@@ -2,9 +2,7 @@
 #include "kernels/gemm_grouped.h"
 
 #include "kernels/families.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/emulated/emulated.h"
 
 static pc_code launch(pc_kernel_role role, pc_low_scaling scaling, pc_device *device, const pc_kernel_shape *shape,
                       void *const *tensors, pc_error *error) {
@@ -30,10 +28,7 @@ static pc_code attributes(pc_kernel_role role, pc_low_scaling scaling, pc_device
     (void)device;
     pc_code code = pc_gemm_grouped_check(role, scaling, shape, error);
     if (code) return code;
-    memset(made, 0, sizeof *made);
-    snprintf(made->kernel, sizeof made->kernel, "loops on the host");
-    made->registers = -1;
-    made->launches = (int)shape->batch;
+    pc_emulated_describe_loops((int)shape->batch, made);
     return PC_OK;
 }
 
